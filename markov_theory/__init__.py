@@ -1,0 +1,1 @@
+"""Simulate, estimate and verify the Markov-matrix theory of learning new tokens from old ones."""
