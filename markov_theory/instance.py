@@ -105,7 +105,10 @@ class Instance:
         supports. Each value is a certified lower bound: what the solver reached minus its gap.
         """
         return np.array(
-            [information_projection(np.delete(self.transitions, v, axis=0), self.target) for v in self.support]
+            [
+                information_projection(np.delete(self.transitions, v, axis=0), self.target)
+                for v in self.support
+            ]
         )
 
     @property

@@ -25,8 +25,7 @@ class RowEstimator(BaseEstimator):
     name : str
         On the command line and in tables.
     bound_class : str
-        The class of estimators whose bounds speak of it (see `markov_theory.bounds.base.Bound.speaks_of`);
-        ``"none"``: no guarantee.
+        The class of estimators whose bounds speak of it (see `markov_theory.bounds.base.Bound.speaks_of`).
     slow : bool
         Whether a sweep runs it on a thinned axis by default.
     law_ : ndarray, shape (J,) or (R, J)
@@ -39,7 +38,6 @@ class RowEstimator(BaseEstimator):
     """
 
     name: ClassVar[str]
-    bound_class: ClassVar[str] = "none"
     slow: ClassVar[bool] = False
 
     law_: Array
@@ -59,6 +57,11 @@ class RowEstimator(BaseEstimator):
         raise NotImplementedError
 
     @property
+    def bound_class(self) -> str:
+        """The class of estimators whose bounds speak of this one; ``"none"``: no guarantee."""
+        return "none"
+
+    @property
     def support_(self) -> NDArray[np.int64]:
         """Indices of the non-zero weights of a single fit."""
         if self.alpha_.ndim != 1:
@@ -71,6 +74,10 @@ class RowEstimator(BaseEstimator):
 
         Only options that the constructor has are set, so an oracle is one that asks for the support.
         """
-        known = {"sparsity": instance.sparsity, "support": tuple(instance.support.tolist()), "tolerance": tolerance}
+        known = {
+            "sparsity": instance.sparsity,
+            "support": tuple(instance.support.tolist()),
+            "tolerance": tolerance,
+        }
         options = cls._get_param_names()
         return cls(**{option: value for option, value in known.items() if option in options})

@@ -36,11 +36,15 @@ class ConstrainedKL(RowEstimator):
     """
 
     name: ClassVar[str] = "constrained-kl"
-    bound_class: ClassVar[str] = "simplex"
     slow: ClassVar[bool] = True
 
     def __init__(self, tolerance: float = 1e-9) -> None:
         self.tolerance = tolerance
+
+    @property
+    def bound_class(self) -> str:
+        """See `RowEstimator`."""
+        return "simplex"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         return _fitted(simplex_mle(transitions, counts, self.tolerance), transitions)
@@ -58,11 +62,15 @@ class Oracle(RowEstimator):
     """
 
     name: ClassVar[str] = "oracle"
-    bound_class: ClassVar[str] = "oracle"
 
     def __init__(self, support: Sequence[int], tolerance: float = 1e-9) -> None:
         self.support = support
         self.tolerance = tolerance
+
+    @property
+    def bound_class(self) -> str:
+        """See `RowEstimator`."""
+        return "oracle"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         rows = list(self.support)
@@ -89,6 +97,11 @@ class KLPursuit(RowEstimator):
     def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
         self.sparsity = sparsity
         self.tolerance = tolerance
+
+    @property
+    def bound_class(self) -> str:
+        """With s = 1 it compares all rows, so it is the one-to-one maximum likelihood; else no guarantee."""
+        return "one-to-one" if self.sparsity == 1 else "none"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         return _fitted(kl_pursuit(transitions, counts, self.sparsity, self.tolerance), transitions)
@@ -142,12 +155,16 @@ class ExactL0(RowEstimator):
     """
 
     name: ClassVar[str] = "exact-l0"
-    bound_class: ClassVar[str] = "l0"
     slow: ClassVar[bool] = True
 
     def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
         self.sparsity = sparsity
         self.tolerance = tolerance
+
+    @property
+    def bound_class(self) -> str:
+        """See `RowEstimator`."""
+        return "l0"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         return _fitted(best_subset(transitions, counts, self.sparsity, self.tolerance), transitions)
@@ -157,7 +174,11 @@ class NearestRow(RowEstimator):
     """One-to-one mapping: the single row of largest likelihood, ``argmax_v Σ_j n_j log p_v(j)``."""
 
     name: ClassVar[str] = "nearest-row"
-    bound_class: ClassVar[str] = "one-to-one"
+
+    @property
+    def bound_class(self) -> str:
+        """See `RowEstimator`."""
+        return "one-to-one"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         fit = best_subset(transitions, counts, 1)

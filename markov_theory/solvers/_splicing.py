@@ -34,9 +34,7 @@ def fit_rows(A: Array, f: Array, z: Array, tolerance: float) -> tuple[Array, flo
 
 
 @compiled
-def _usefulness(
-    A: Array, f: Array, z: Array, outside: Array
-) -> tuple[Array, Array]:
+def _usefulness(A: Array, f: Array, z: Array, outside: Array) -> tuple[Array, Array]:
     """Second-order loss of dropping each row of A, and gain of adding each row outside (0 if none)."""
     q = z @ A
     weight = np.sqrt(f) / q

@@ -14,7 +14,9 @@ from markov_theory.solvers.simplex_mle import FIRST_ROWS
 DEPENDENT = 1e-7  # an atom whose part outside the span is smaller than this (relative) adds no direction
 
 
-def kl_pursuit(transitions: ArrayLike, counts: ArrayLike, sparsity: int, tolerance: float = 1e-9) -> MixtureFit:
+def kl_pursuit(
+    transitions: ArrayLike, counts: ArrayLike, sparsity: int, tolerance: float = 1e-9
+) -> MixtureFit:
     """Seek ``max Σ_j n_j log (Pᵀα)_j`` over α ∈ Δ with ‖α‖₀ ≤ s: relax, keep the s largest weights, exchange rows.
 
     The relaxed problem (`simplex_mle`) gives the start and, since its maximum is no smaller, the certificate.

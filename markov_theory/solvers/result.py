@@ -59,7 +59,9 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     return P, n / np.maximum(totals, 1)[:, None], totals > 0
 
 
-def certified(alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str) -> MixtureFit:
+def certified(
+    alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str
+) -> MixtureFit:
     """Assemble a fit: problems without data get uniform weights; those above tolerance get status `aim`."""
     alpha[~has_data] = 1 / alpha.shape[1]
     gap = np.where(has_data, np.maximum(gap, 0.0), 0.0)

@@ -1,0 +1,188 @@
+"""Run the searches for every N* at once on an executor; keep every batch; resume from what is kept."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from markov_theory.dictionary import Dictionary
+from markov_theory.success import failures
+from markov_theory.sweep.sample_complexity import BATCH, Located, Request, locate
+from markov_theory.sweep.specification import Specification
+from markov_theory.sweep.store import Batch, BatchKey, Store
+from markov_theory.sweep.trials import run_batches, start_worker
+
+Cell = tuple[int, int, str]
+BATCHES_A_TASK = 8
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass
+class _Search:
+    """A search in progress, the batches at hand for its cell, and those that its current requests still lack."""
+
+    steps: Generator[list[Request], list[tuple[int, int]], Located]
+    batches: dict[tuple[int, int], Batch]
+    requests: list[Request] = field(default_factory=list)
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """N* of each cell that could be located, and the error of each that could not."""
+
+    located: dict[Cell, Located]
+    errors: dict[Cell, str]
+
+
+@contextmanager
+def local_processes(dictionary: Dictionary, specification: Specification, n_jobs: int) -> Iterator[Executor]:
+    """Processes of this machine, each with one BLAS thread, set before numpy is loaded in them."""
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    executor = ProcessPoolExecutor(
+        n_jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=start_worker,
+        initargs=(dictionary, specification),
+    )
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def run_sweep(
+    specification: Specification,
+    store: Store,
+    executor: Executor,
+    on_progress: Callable[[int, int, int], None] = lambda done, cells, trials: None,
+) -> Outcome:
+    """Locate N* of every cell of the sweep.
+
+    The searches are driven together, each by its own outcomes alone, so that the result depends neither on the
+    number of workers nor on the order in which they finish. What the store has is not run again. A cell whose
+    trials raise is recorded with the error and the others go on.
+
+    Parameters
+    ----------
+    specification : Specification
+    store : Store
+    executor : concurrent.futures.Executor
+        Its workers have run `markov_theory.sweep.trials.start_worker`.
+    on_progress : callable
+        Called with (cells located, cells, trials run now).
+    """
+    driver = _Driver(specification, store, executor, on_progress)
+    for cell in specification.cells():
+        driver.start(cell)
+    driver.finish()
+    return Outcome(driver.located, driver.errors)
+
+
+class _Driver:
+    def __init__(
+        self,
+        specification: Specification,
+        store: Store,
+        executor: Executor,
+        on_progress: Callable[[int, int, int], None],
+    ) -> None:
+        self.specification, self.store, self.executor = specification, store, executor
+        self.on_progress = on_progress
+        self.located: dict[Cell, Located] = {}
+        self.errors: dict[Cell, str] = {}
+        self.searches: dict[Cell, _Search] = {}
+        self.finished: queue.SimpleQueue[tuple[Cell, int, range, Future]] = queue.SimpleQueue()
+        self.n_cells, self.n_trials = len(specification.cells()), 0
+
+    def start(self, cell: Cell) -> None:
+        """Begin a cell's search and run it as far as the store's batches carry it."""
+        search = _Search(locate(self.specification.design), self.store.load(*cell))
+        self.searches[cell] = search
+        self._advance(cell, search, None)
+
+    def finish(self) -> None:
+        """Handle results until every search has ended."""
+        self._report()
+        while self.searches:
+            arrivals = [self.finished.get()]
+            while not self.finished.empty():
+                arrivals.append(self.finished.get())
+            self._keep(arrivals)
+            for cell, _, batches, _ in arrivals:
+                search = self.searches.get(cell)
+                if search is None:
+                    continue
+                search.missing -= len(batches)
+                if search.missing == 0:
+                    self._advance(cell, search, self._tallies(search))
+            self._report()
+
+    def _advance(self, cell: Cell, search: _Search, outcomes: list[tuple[int, int]] | None) -> None:
+        """Send outcomes to a search, and again as long as its requests are all at hand; submit what is not."""
+        try:
+            while True:
+                search.requests = next(search.steps) if outcomes is None else search.steps.send(outcomes)
+                wanted = [(r.n_samples, b) for r in search.requests for b in r.batches]
+                search.missing = sum(key not in search.batches for key in wanted)
+                if search.missing:
+                    break
+                outcomes = self._tallies(search)
+        except StopIteration as end:
+            self.located[cell] = end.value
+            del self.searches[cell]
+            return
+        for request in search.requests:
+            lacking = [b for b in request.batches if (request.n_samples, b) not in search.batches]
+            for chunk in _consecutive(lacking):
+                self._submit(cell, request.n_samples, chunk)
+
+    def _submit(self, cell: Cell, n_samples: int, batches: range) -> None:
+        future = self.executor.submit(run_batches, *cell, n_samples, batches)
+        future.add_done_callback(lambda done: self.finished.put((cell, n_samples, batches, done)))
+
+    def _keep(self, arrivals: list[tuple[Cell, int, range, Future]]) -> None:
+        """Store what arrived in one transaction; a failed task ends its cell with the error."""
+        results: list[tuple[BatchKey, Batch]] = []
+        for cell, n, batches, future in arrivals:
+            error = future.exception()
+            if error is not None:
+                if not isinstance(error, Exception):
+                    raise error
+                self.errors.setdefault(cell, f"{type(error).__name__}: {error}")
+                self.searches.pop(cell, None)
+                continue
+            for batch, result in zip(batches, future.result(), strict=True):
+                results.append(((*cell, n, batch), result))
+                if cell in self.searches:
+                    self.searches[cell].batches[n, batch] = result
+        self.store.save(results)
+        self.n_trials += BATCH * len(results)
+
+    def _tallies(self, search: _Search) -> list[tuple[int, int]]:
+        epsilon = self.specification.epsilon
+        tallies = []
+        for request in search.requests:
+            batches = [search.batches[request.n_samples, b] for b in request.batches]
+            tallies.append((sum(b.kl.size for b in batches), sum(failures(b.kl, epsilon) for b in batches)))
+        return tallies
+
+    def _report(self) -> None:
+        self.on_progress(len(self.located) + len(self.errors), self.n_cells, self.n_trials)
+
+
+def _consecutive(batches: list[int]) -> Iterator[range]:
+    """Cut batch numbers into ranges of consecutive ones, none longer than a task."""
+    first = 0
+    for i in range(1, len(batches) + 1):
+        if i == len(batches) or batches[i] != batches[i - 1] + 1 or i - first == BATCHES_A_TASK:
+            yield range(batches[first], batches[i - 1] + 1)
+            first = i

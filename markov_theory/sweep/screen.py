@@ -1,0 +1,84 @@
+"""What a sweep shows: progress, tables on screen, the fits in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from markov_theory.sweep.growth import Fit
+from markov_theory.sweep.table import SHOWN_BOUNDS
+
+SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def samples(value: float) -> str:
+    """Write a number of samples in three digits: 1.23M.
+
+    Examples
+    --------
+    >>> samples(1234567), samples(12), samples(float("inf")), samples(4.5e18)
+    ('1.23M', '12', '∞', '4.50e+18')
+    """
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if abs(value) >= 1e15:
+        return f"{value:.2e}"
+    for size, suffix in SUFFIXES:
+        if abs(value) >= size:
+            return f"{value / size:.3g}{suffix}"
+    return f"{value:.0f}"
+
+
+def n_star_interval(n_star: float, low: float, high: float) -> str:
+    """Write an N* with its interval (low, high]; ``> low`` where it was not reached."""
+    if math.isinf(n_star):
+        return f"> {samples(low)}" if low >= 0 else "undecided"
+    return f"{samples(n_star)} ({samples(max(low, 0))}, {samples(high)}]" if high > 0 else "0"
+
+
+def estimator_table(summary: pd.DataFrame, name: str) -> Table:
+    """The rows of one estimator, as a table on screen."""
+    rows = summary[summary.estimator == name]
+    bounds = [label for label in SHOWN_BOUNDS if rows[label].notna().any()]
+    guarantee = "no guarantee" if not bounds else f"bounds of: {', '.join(dict.fromkeys(rows.guarantee))}"
+    table = Table(title=f"{name}: N* ({guarantee})", title_justify="left")
+    for heading in ("s", "median truth", "worst truth", *bounds, "regime"):
+        table.add_column(heading, justify="right" if heading != "regime" else "left")
+    for row in rows.to_dict("records"):
+        table.add_row(
+            str(row["s"]),
+            n_star_interval(row["median_n_star"], row["median_low"], row["median_high"]),
+            n_star_interval(row["worst_n_star"], row["worst_low"], row["worst_high"]),
+            *(samples(row[label]) for label in bounds),
+            "small-ε" if row["small_epsilon"] else "not small-ε",
+        )
+    return table
+
+
+def fit_line(name: str, fit: Fit) -> str:
+    """One fit in words."""
+    values = "  ".join(
+        f"{k} = {v:.4g} [{low:.4g}, {high:.4g}]" for k, (v, low, high) in fit.parameters.items()
+    )
+    return f"{name}: {fit.law}:  {values}  (residual {fit.residual:.1%}, {fit.n_points} points)"
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[int, int, int], None]]:
+    """A progress bar on a terminal; silence elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("locating N*")
+
+        def update(done: int, cells: int, trials: int) -> None:
+            bar.update(task, completed=done, total=cells, description=f"locating N* ({trials:,} trials)")
+
+        yield update
