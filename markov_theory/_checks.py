@@ -1,4 +1,4 @@
-"""Validation at the boundary: what comes in is a law, a row-stochastic matrix or a count, or a clear error says why not.
+"""Validation at the boundary: what comes in is a law, a row-stochastic matrix or a count, or an error says why not.
 
 Nothing is clipped, and nothing is renormalised beyond rounding: rows whose sum is within ``SUM_TOLERANCE``
 of one (as single-precision softmax rows are) are divided by it in double precision; any other sum is refused.
@@ -122,4 +122,5 @@ def _as_float(values: ArrayLike, name: str) -> Array:
 
 def _first(values: Array, bad: NDArray[np.bool_]) -> str:
     where = tuple(int(i) for i in np.argwhere(bad)[0])
-    return f"{values[where]:g} at index {where}"
+    place = ", ".join(map(str, where))
+    return f"{values[where]:g} at index {place}"

@@ -166,9 +166,7 @@ class Dictionary:
             raise ValueError(f"{path}: no array 'transitions' (found: {', '.join(arrays) or 'none'})")
         names = {key: [str(name) for name in arrays[key]] for key in ("tokens", "outcomes") if key in arrays}
         notes = dict(
-            zip(
-                map(str, arrays.get("note_names", [])), map(float, arrays.get("note_values", [])), strict=True
-            )
+            zip(map(str, arrays.get("note_names", [])), map(float, arrays.get("note_values", [])), strict=True)
         )
         return cls(arrays["transitions"], **names, origin=str(arrays.get("origin", path.name)), notes=notes)
 

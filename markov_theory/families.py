@@ -141,8 +141,6 @@ def _with_smaller_ratio(pattern: Array, decay: float, density_ratio: float, marg
 def _certify(made: Dictionary, density_ratio: float, margin: float | None) -> None:
     """Measure the finished dictionary; a generator that missed must not return."""
     if made.density_ratio > density_ratio:
-        raise ArithmeticError(
-            f"density ratio came out at {made.density_ratio!r}, asked at most {density_ratio!r}"
-        )
+        raise ArithmeticError(f"density ratio came out at {made.density_ratio!r}, asked at most {density_ratio!r}")
     if margin is not None and abs(made.margin / margin - 1) > MARGIN_TOLERANCE:
         raise ArithmeticError(f"margin came out at {made.margin!r}, asked {margin!r}")

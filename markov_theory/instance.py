@@ -84,7 +84,7 @@ class Instance:
 
     @property
     def sparsity(self) -> int:
-        """s = ‖α‖₀."""
+        """S = ‖α‖₀."""
         return int(self.support.size)
 
     @property
@@ -105,10 +105,7 @@ class Instance:
         supports. Each value is a certified lower bound: what the solver reached minus its gap.
         """
         return np.array(
-            [
-                information_projection(np.delete(self.transitions, v, axis=0), self.target)
-                for v in self.support
-            ]
+            [information_projection(np.delete(self.transitions, v, axis=0), self.target) for v in self.support]
         )
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import matplotlib
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ BOUND_STYLES = {
     "O1": ("none", "upper bound O1"),
     "O2": ("none", "upper bound O2"),
 }
-STYLE = {
+STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "legend.fontsize": 7,
@@ -62,16 +63,17 @@ def sample_complexity_figure(summary: pd.DataFrame, epsilon: float, delta: float
     taken = {name for _, names in panels for name in names}
     panels.append(("No guarantee", [name for name in dict.fromkeys(summary.estimator) if name not in taken]))
     panels = [panel for panel in panels if panel[1]]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(2.5 * len(panels) + 0.6, 3.1), layout="constrained")
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.4 * len(panels) + 0.4, 3.4), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (title, names) in zip(axes, panels, strict=True):
             for name in names:
                 _draw_estimator(axis, summary[summary.estimator == name], name)
             axis.set_title(title)
             axis.set_xlabel("mixed rows s")
             axis.set_yscale("log")
-            axis.legend(frameon=False, loc="best")
+            axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+            axis.set_xlim(left=0)
             axis.grid(axis="y", linewidth=0.3, alpha=0.6)
         axes[0].set_ylabel("samples N")
         figure.suptitle(f"P(KL(q‖q̂) > {epsilon:g} nats) ≤ {delta:g}; {source}", fontsize=8)
@@ -83,7 +85,7 @@ def _draw_estimator(axis: Axes, rows: pd.DataFrame, name: str) -> None:
     colour = COLOURS.get(name, "#000000")
     shown = rows[np.isfinite(rows.median_n_star) & (rows.median_n_star > 0)]
     missing = len(rows) - len(shown)
-    label = f"N*, {name}" + (f" ({missing} not shown: 0 or not reached)" if missing else "")
+    label = f"N* of {name}" + (f" ({missing} of {len(rows)} are 0 or not reached)" if missing else "")
     below = shown.median_n_star - shown.median_low.clip(lower=0)
     above = shown.median_high - shown.median_n_star
     filled = [colour if small else "white" for small in shown.small_epsilon]
@@ -91,9 +93,7 @@ def _draw_estimator(axis: Axes, rows: pd.DataFrame, name: str) -> None:
         shown.s, shown.median_n_star, yerr=[below.clip(lower=0), above.clip(lower=0)],
         fmt="none", ecolor=colour, elinewidth=0.8, zorder=2,
     )  # fmt: skip
-    axis.scatter(
-        shown.s, shown.median_n_star, s=9, c=filled, edgecolors=colour, linewidths=0.7, label=label, zorder=3
-    )
+    axis.scatter(shown.s, shown.median_n_star, s=9, c=filled, edgecolors=colour, linewidths=0.7, label=label, zorder=3)
     worst = rows[np.isfinite(rows.worst_n_star) & (rows.worst_n_star > 0)]
     axis.scatter(worst.s, worst.worst_n_star, marker="_", s=18, c=colour, linewidths=0.7, zorder=2)
     for bound, (line, words) in BOUND_STYLES.items():
@@ -106,7 +106,7 @@ def _draw_estimator(axis: Axes, rows: pd.DataFrame, name: str) -> None:
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``<name>.png`` (200 dots an inch) and ``<name>.pdf`` (vector); return the paths."""
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    with matplotlib.rc_context(STYLE):
+    with mpl.rc_context(STYLE):
         figure.savefig(paths[0], dpi=200)
         figure.savefig(paths[1], metadata={"CreationDate": None})
     return paths

@@ -8,9 +8,7 @@ from numpy.typing import ArrayLike
 from markov_theory._checks import MAX_SAMPLES, IntArray, as_laws, whole
 
 
-def sample_counts(
-    target: ArrayLike, n_samples: int, n_trials: int, generator: np.random.Generator
-) -> IntArray:
+def sample_counts(target: ArrayLike, n_samples: int, n_trials: int, generator: np.random.Generator) -> IntArray:
     """Draw R tables of counts, each of N independent transitions with law q.
 
     Parameters

@@ -6,9 +6,7 @@ from markov_theory.bounds.one_to_one import O1, O2, O3, O4, O5
 from markov_theory.bounds.packing import S4, greedy_packing
 from markov_theory.bounds.sparse import S1, S2, S2H, S3
 
-BOUNDS: dict[str, type[Bound]] = {
-    bound.label: bound for bound in (O1, O2, O3, O4, O5, S1, S2, S2H, S3, S4, S6)
-}
+BOUNDS: dict[str, type[Bound]] = {bound.label: bound for bound in (O1, O2, O3, O4, O5, S1, S2, S2H, S3, S4, S6)}
 
 __all__ = [
     "BOUNDS",

@@ -73,9 +73,7 @@ class Bound(ABC):
         parameters = inspect.signature(cls.n_samples).parameters.values()
         missing = [p.name for p in parameters if p.name not in known and p.default is p.empty]
         if missing:
-            raise TypeError(
-                f"{cls.label} needs {', '.join(missing)}: neither given nor known to the instance"
-            )
+            raise TypeError(f"{cls.label} needs {', '.join(missing)}: neither given nor known to the instance")
         return cls.n_samples(**known)
 
 

@@ -7,13 +7,13 @@ one, so the *deficit* ``Σ [(1−λ)p + λq − p^{1−λ}q^λ]``, whose terms a
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from markov_theory._checks import Array, IntArray, as_transitions
 
 _GRID = np.linspace(0.0, 1.0, 33)
-_NEWTON_STEPS = 6
+_MAX_STEPS = 60
 _CHUNK = 1 << 21  # entries of a (pairs, J) block
 
 
@@ -83,24 +83,37 @@ def _best_on_grid(laws: Array) -> Array:
 
 
 def _refined(p: Array, q: Array, start: Array) -> Array:
-    """Chernoff informations of pairs of laws, shape (n,): safeguarded Newton steps in a cell of the grid."""
+    """Chernoff informations of pairs of laws, shape (n,), from the best λ of the grid."""
     common = (p > 0) & (q > 0)
     log_p = np.log(p, out=np.zeros_like(p), where=common)
     slope = np.log(q, out=np.zeros_like(q), where=common) - log_p  # (n, J) log-likelihood ratio
-    low, high = np.maximum(start - _GRID[1], 0.0), np.minimum(start + _GRID[1], 1.0)
-    tilt = start.copy()
-    for _ in range(_NEWTON_STEPS):
-        weight = np.exp(log_p + tilt[:, None] * slope) * common
-        weight /= np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        tilted = weight * slope
-        mean = tilted.sum(axis=1)  # derivative of the log-affinity
-        variance = (tilted * slope).sum(axis=1) - mean**2
-        low, high = np.where(mean < 0, tilt, low), np.where(mean > 0, tilt, high)
-        step = np.divide(mean, variance, out=np.zeros_like(mean), where=variance > 0)
-        inside = (tilt - step >= low) & (tilt - step <= high)
-        tilt = np.where(inside, tilt - step, (low + high) / 2)
+    tilt = _best_tilt(log_p, slope, common, start)
     exact = np.maximum(_exponent(p, q, tilt), _exponent(p, q, start))
     return np.where(common.any(axis=1), np.maximum(exact, _middle(p, q)), np.inf)
+
+
+def _best_tilt(log_p: Array, slope: Array, common: NDArray[np.bool_], start: Array) -> Array:
+    """Minimisers over λ of ``log Σ p e^{λ·slope}``: Newton steps in a shrinking bracket, or halving it."""
+    low, high = np.maximum(start - _GRID[1], 0.0), np.minimum(start + _GRID[1], 1.0)
+    tilt, active = start.copy(), np.arange(start.size)
+    for _ in range(_MAX_STEPS):
+        now, ratio = tilt[active], slope[active]
+        weight = np.exp(log_p[active] + now[:, None] * ratio) * common[active]
+        total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+        tilted = weight * ratio
+        mean = tilted.sum(axis=1) / total  # derivative in λ
+        variance = (tilted * ratio).sum(axis=1) / total - mean**2
+        low[active] = np.where(mean < 0, now, low[active])
+        high[active] = np.where(mean > 0, now, high[active])
+        left, right = low[active], high[active]
+        step = np.divide(mean, variance, out=np.zeros_like(mean), where=variance > 0)
+        inside = (now - step >= left) & (now - step <= right)
+        tilt[active] = np.where(inside, now - step, (left + right) / 2)
+        gain = np.abs(mean) * np.where(inside, np.abs(step), right - left)  # what is left to win, at most
+        active = active[gain > 1e-11 * np.abs(np.log(total)) + 1e-18]
+        if active.size == 0:
+            break
+    return tilt
 
 
 def _exponent(p: Array, q: Array, tilt: Array) -> Array:

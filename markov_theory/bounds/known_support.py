@@ -106,9 +106,7 @@ def require_mixture(rows: Array, law: Array) -> None:
     scale = 1 / np.sqrt(np.maximum(law, rows.mean(axis=0)) + np.finfo(float).tiny)
     _, residual = nnls((rows * scale).T, law * scale, maxiter=50 * rows.shape[0] + 1000)
     if residual > MEMBERSHIP_TOLERANCE:
-        raise ValueError(
-            f"target must be a mixture of the support's rows; the nearest one is {residual:.2g} off"
-        )
+        raise ValueError(f"target must be a mixture of the support's rows; the nearest one is {residual:.2g} off")
 
 
 def _radius(hull: HullGeometry, n_samples: int, delta: float) -> float:
@@ -116,11 +114,11 @@ def _radius(hull: HullGeometry, n_samples: int, delta: float) -> float:
     r, Lambda, N, t = hull.dimension, hull.leverage, float(n_samples), math.log(2 / delta)
     deviation = math.sqrt(2 * t * (1 + 2 * Lambda * math.sqrt(r / N))) + Lambda * t / (3 * math.sqrt(N))
     Z = (math.sqrt(r) + deviation) / math.sqrt(N)
-    theta = _chernoff_loss(Lambda**2 * math.log(2 * r / delta) / N)
+    theta = _chernoff_loss(Lambda * Lambda * math.log(2 * r / delta) / N)
     if not Lambda * Z < 1 - theta:
         return math.inf
     x = Z / (1 - theta - Lambda * Z)
-    return x**2 / (2 * (1 - Lambda * x)) if Lambda * x < 1 else math.inf
+    return x * x / (2 * (1 - Lambda * x)) if Lambda * x < 1 else math.inf
 
 
 def _chernoff_loss(exponent: float) -> float:

@@ -51,11 +51,14 @@ class O1(Bound):
     def n_samples(n_tokens: int, log_ratio: float, margin: float, delta: float) -> float:
         """Return N; 0 for a single row, ``inf`` for duplicates (γ = 0) or L = ∞."""
         n_others, delta = _others(n_tokens, margin, delta)
+        if not log_ratio >= 0:
+            raise ValueError(f"the log density ratio must be >= 0, got {log_ratio:g}")
         if n_others == 0:
             return 0.0
         if margin == 0 or math.isinf(log_ratio):
             return math.inf
-        return round_up(2 * (log_ratio / margin) ** 2 * math.log(n_others / delta))
+        per_margin = log_ratio / margin
+        return round_up(2 * per_margin * per_margin * math.log(n_others / delta))
 
 
 class O2(Bound):
@@ -77,9 +80,7 @@ class O2(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("one-to-one",)
-    statement = (
-        "N >= (2 kappa(c) / gamma) log((T-1)/delta) implies P(v_hat != v*) <= delta, for every truth v*"
-    )
+    statement = "N >= (2 kappa(c) / gamma) log((T-1)/delta) implies P(v_hat != v*) <= delta, for every truth v*"
     reason = (
         "Markov on the square root of the likelihood ratio: P(ratio >= 1) <= rho^N with rho = 1 - H^2/2 <= "
         "exp(-H^2/2); H^2 >= KL/kappa(c) >= gamma/kappa(c); union over T-1 rows."
@@ -116,9 +117,7 @@ class O3(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("one-to-one",)
-    statement = (
-        "least N with sum over v != v* of exp(-N C(p_v*, p_v)) <= delta for every v*: P(v_hat != v*) <= delta"
-    )
+    statement = "least N with sum over v != v* of exp(-N C(p_v*, p_v)) <= delta for every v*: P(v_hat != v*) <= delta"
     reason = (
         "Markov on the likelihood ratio to the power lambda gives P(ratio >= 1) <= (sum p^(1-lambda) "
         "q^lambda)^N for every lambda in (0, 1); take the best one for each wrong row, and the union over "
@@ -141,7 +140,7 @@ class O3(Bound):
             return math.inf
 
         def suffices(n_samples: int) -> bool:
-            return bool(logsumexp(-n_samples * information, axis=1).max() <= math.log(delta))
+            return bool(logsumexp(-float(n_samples) * information, axis=1).max() <= math.log(delta))
 
         return least_integer(suffices, low=1, guess=math.log(n_others / delta) / slowest)
 
@@ -195,8 +194,9 @@ class O5(Bound):
     """Fano: ``N ≥ (log M − h(δ) − δ log(M−1))/JS(rows)`` samples are needed to name one of M rows.
 
     h is the binary entropy and JS the mean KL of the rows to their barycentre, in nats; δ < 1 − 1/M. Derived
-    here: the bound that shows log T: it is strong where all rows are about equally far apart, weak where a
-    few are much nearer (see `O4`).
+    here: the bound that shows log T, strong where all rows are about equally far apart.
+
+    Loose where a few rows are much nearer to each other than the rest (see `O4`).
 
     Examples
     --------
@@ -209,8 +209,7 @@ class O5(Bound):
     origin = "derived"
     speaks_of = ("any",)
     statement = (
-        "failure <= delta < 1 - 1/M for each of M rows needs "
-        "N >= (log M - h(delta) - delta log(M-1)) / JS(rows)"
+        "failure <= delta < 1 - 1/M for each of M rows needs N >= (log M - h(delta) - delta log(M-1)) / JS(rows)"
     )
     reason = (
         "Fano: with the truth uniform over M rows, the mutual information of truth and N samples is at most "

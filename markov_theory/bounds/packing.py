@@ -60,8 +60,7 @@ class S4(Bound):
             nearest = halfway_divergence(packed[i], packed[:i]).min()
             if not nearest > epsilon:
                 raise ValueError(
-                    f"laws must be pairwise JS_1/2 > epsilon = {epsilon:g} nats apart, "
-                    f"got {nearest:g} for law {i}"
+                    f"laws must be pairwise JS_1/2 > epsilon = {epsilon:g} nats apart, got {nearest:g} for law {i}"
                 )
         return round_down(fano(packed, delta))
 

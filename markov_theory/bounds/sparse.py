@@ -26,8 +26,8 @@ class S1(Bound):
 
     L = log c is the log density ratio and ε the accuracy, both in nats; k = ⌈2⌊s/2⌋⌈s/2⌉/(sη)⌉ with
     η = ε/(2(c−1)) is the resolution of the net; N in samples. Derived here with its constants; the form
-    N ≥ Õ(s log²c) is the paper's claim. It is the paper's route, and stays valid for the excess risk when the
-    truth is no mixture of rows at all.
+    N ≥ Õ(s log²c) is the paper's claim. It stays valid for the excess risk when the truth is no mixture of
+    rows.
 
     Loose in ε: it grows as 1/ε², while the truth is about 1/ε (see `S2`).
 
@@ -58,13 +58,14 @@ class S1(Bound):
     def n_samples(n_tokens: int, sparsity: int, density_ratio: float, epsilon: float, delta: float) -> float:
         """Return N; 0 where no two mixtures differ by more than ε, ``inf`` for c = ∞."""
         T, s, epsilon, delta = _class(n_tokens, sparsity, epsilon, delta)
-        if T == 1 or epsilon >= largest_kl(density_ratio):
+        if T == 1 or _indistinct(density_ratio, epsilon):
             return 0.0
         if math.isinf(density_ratio):
             return math.inf
         k = net_resolution(s, epsilon / (2 * (density_ratio - 1)))
         log_net = log_binomial(T, s) + log_binomial(k + s - 1, s - 1)
-        return round_up(8 * (math.log(density_ratio) / epsilon) ** 2 * (log_net - math.log(delta)))
+        per_accuracy = math.log(density_ratio) / epsilon
+        return round_up(8 * per_accuracy * per_accuracy * (log_net - math.log(delta)))
 
 
 class S2(Bound):
@@ -109,7 +110,7 @@ class S2(Bound):
         T, s, epsilon, delta = _class(n_tokens, sparsity, epsilon, delta)
         if not gap >= 0:
             raise ValueError(f"gap must be >= 0 nats a sample, got {gap:g}")
-        if T == 1 or epsilon >= largest_kl(density_ratio):
+        if T == 1 or _indistinct(density_ratio, epsilon):
             return 0.0
         if math.isinf(density_ratio):
             return math.inf
@@ -138,9 +139,7 @@ class S2H(Bound):
         "N >= (4/eps) [log C(T,s) + log C(k+2s-2,s-1) + log 1/delta], k = ceil(16 (s-1)/eps), "
         "implies H^2(q, q_hat) <= eps with probability >= 1-delta"
     )
-    reason = (
-        "The proof of S2 with a^2 = eps: the step from KL to H^2, the only one that needs kappa, is left out."
-    )
+    reason = "The proof of S2 with a^2 = eps: the step from KL to H^2, the only one that needs kappa, is left out."
     increasing = ("n_tokens",)
     decreasing = ("epsilon", "delta")
 
@@ -171,12 +170,8 @@ class S3(Bound):
     kind = "prediction"
     origin = "derived"
     speaks_of = ("oracle",)
-    statement = (
-        "2 N KL(q||q_hat) tends to chi^2 with df = dim aff(support rows): N = chi^2_{df,1-delta}/(2 eps)"
-    )
-    reason = (
-        "Local asymptotic normality: twice the likelihood ratio on a df-dimensional smooth family (Wilks)."
-    )
+    statement = "2 N KL(q||q_hat) tends to chi^2 with df = dim aff(support rows): N = chi^2_{df,1-delta}/(2 eps)"
+    reason = "Local asymptotic normality: twice the likelihood ratio on a df-dimensional smooth family (Wilks)."
     decreasing = ("epsilon", "delta")
 
     @staticmethod
@@ -193,6 +188,8 @@ def net_resolution(sparsity: int, radius: float) -> float:
 
     Rounding s non-negative weights with sum 1 moves them by at most ``2⌊s/2⌋⌈s/2⌉/(sk)`` in l1.
     """
+    if radius == 0:
+        return math.inf if sparsity > 1 else 1.0
     half = sparsity // 2
     return max(1.0, float(np.ceil(2 * half * (sparsity - half) / (sparsity * radius))))
 
@@ -240,6 +237,13 @@ def _hellinger_net(T: int, s: int, constant: float, epsilon: float, delta: float
     k = float(np.ceil(16 * constant * (s - 1) / epsilon))
     log_net = log_binomial(T, s) + log_binomial(k + 2 * s - 2, s - 1)
     return round_up(4 * constant / room * (log_net - math.log(delta)))
+
+
+def _indistinct(density_ratio: float, epsilon: float) -> bool:
+    """Whether no two laws of density ratio c are more than ε apart in KL."""
+    if not density_ratio >= 1:
+        raise ValueError(f"the density ratio must be >= 1, got {density_ratio:g}")
+    return epsilon >= largest_kl(density_ratio)
 
 
 def _class(n_tokens: int, sparsity: int, epsilon: float, delta: float) -> tuple[int, int, float, float]:

@@ -26,8 +26,8 @@ class RowEstimator(BaseEstimator):
         On the command line and in tables.
     bound_class : str
         The class of estimators whose bounds speak of it (see `markov_theory.bounds.base.Bound.speaks_of`).
-    slow : bool
-        Whether a sweep runs it on a thinned axis by default.
+    thinned : bool
+        Whether a sweep runs it on a thinned axis: slow estimators, and baselines that do not change with s.
     law_ : ndarray, shape (J,) or (R, J)
         The estimated row q̂.
     alpha_ : ndarray, shape (T,) or (R, T)
@@ -38,7 +38,7 @@ class RowEstimator(BaseEstimator):
     """
 
     name: ClassVar[str]
-    slow: ClassVar[bool] = False
+    thinned: ClassVar[bool] = False
 
     law_: Array
     alpha_: Array

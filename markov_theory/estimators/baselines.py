@@ -14,6 +14,7 @@ class UniformMixture(RowEstimator):
     """The mean row, whatever the data."""
 
     name: ClassVar[str] = "uniform"
+    thinned: ClassVar[bool] = True
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         alpha = np.full((counts.shape[0], transitions.shape[0]), 1 / transitions.shape[0])
@@ -30,6 +31,7 @@ class SmoothedEmpirical(RowEstimator):
     """
 
     name: ClassVar[str] = "smoothed-empirical"
+    thinned: ClassVar[bool] = True
 
     def __init__(self, pseudo_count: float = 0.5) -> None:
         self.pseudo_count = pseudo_count

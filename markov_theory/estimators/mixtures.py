@@ -36,7 +36,7 @@ class ConstrainedKL(RowEstimator):
     """
 
     name: ClassVar[str] = "constrained-kl"
-    slow: ClassVar[bool] = True
+    thinned: ClassVar[bool] = True
 
     def __init__(self, tolerance: float = 1e-9) -> None:
         self.tolerance = tolerance
@@ -92,7 +92,7 @@ class KLPursuit(RowEstimator):
     """
 
     name: ClassVar[str] = "kl-pursuit"
-    slow: ClassVar[bool] = True
+    thinned: ClassVar[bool] = True
 
     def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
         self.sparsity = sparsity
@@ -123,7 +123,7 @@ class OMP(RowEstimator):
     """
 
     name: ClassVar[str] = "omp"
-    slow: ClassVar[bool] = True
+    thinned: ClassVar[bool] = True
 
     def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
         self.sparsity = sparsity
@@ -155,7 +155,7 @@ class ExactL0(RowEstimator):
     """
 
     name: ClassVar[str] = "exact-l0"
-    slow: ClassVar[bool] = True
+    thinned: ClassVar[bool] = True
 
     def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
         self.sparsity = sparsity

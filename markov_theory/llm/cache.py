@@ -25,9 +25,7 @@ def cache_folder(*parts: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
-        raise OSError(
-            f"cannot make the cache folder {folder} ({reason}); set {VARIABLE} to another one"
-        ) from None
+        raise OSError(f"cannot make the cache folder {folder} ({reason}); set {VARIABLE} to another one") from None
     return folder
 
 

@@ -66,9 +66,7 @@ class LanguageModel:
         for name, weights in sorted(self.model.state_dict().items()):
             flat = weights.detach().reshape(-1)
             digest.update(f"{name} {tuple(weights.shape)} {weights.dtype}".encode())
-            bits = flat.view(
-                {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[flat.element_size()]
-            )
+            bits = flat.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[flat.element_size()])
             some = bits[:: max(1, len(bits) // 64)]
             digest.update(repr([*some.tolist(), int(bits.sum(dtype=torch.int64))]).encode())
         return digest.hexdigest()[:16]

@@ -69,9 +69,7 @@ class RowReader:
     (recurrent layers, or layers that read each other's cache) is read the plain way, with a warning.
     """
 
-    def __init__(
-        self, language_model: LanguageModel, context: Sequence[int], *, share_context: bool = True
-    ) -> None:
+    def __init__(self, language_model: LanguageModel, context: Sequence[int], *, share_context: bool = True) -> None:
         if not len(context):
             raise ValueError("context must have at least one token")
         self.language_model = language_model

@@ -8,6 +8,7 @@ to the same word. Whether it is continued depends on the place, not on the token
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -134,7 +135,7 @@ def _repeated(rows: NDArray[np.float32], words: NDArray[np.bool_]) -> NDArray[np
     seen: set[bytes] = set()
     repeated = np.zeros_like(words)
     for i in np.flatnonzero(words):
-        key = (rows[i] + 0.0).tobytes()
+        key = hashlib.blake2b((rows[i] + 0.0).tobytes(), digest_size=16).digest()
         repeated[i] = key in seen
         seen.add(key)
     return repeated

@@ -1,0 +1,1 @@
+"""Pure functions: arrays in, one frozen result with its certificate out."""

@@ -16,6 +16,8 @@ from markov_theory._compile import compiled
 MAX_NEWTON = 60
 MAX_OUTER = 200
 RIDGE = 1e-14
+FEWEST_TO_POOL = 4
+POOLED_TOLERANCE = 1e-7
 
 
 @compiled
@@ -28,20 +30,13 @@ def nonnegative_quadratic(H: Array, b: Array, free: np.ndarray) -> Array:
     n = b.size
     ridge = RIDGE * max(np.trace(H) / n, 1e-300)
     y = np.zeros(n)
-    dual = -b.copy()
     fewest, chances = n + 1, 3
     for _ in range(5 * n + 20):
         F = np.flatnonzero(free)
         y[:] = 0.0
         if F.size > 0:
-            K = np.empty((F.size, F.size))
-            for i in range(F.size):
-                K[i] = H[F[i]][F]
-                K[i, i] += ridge
-            y[F] = np.linalg.solve(K, b[F])
-            dual = H @ y - b
-        else:
-            dual = -b
+            y[F] = np.linalg.solve(_principal(H, F, ridge), b[F])
+        dual = H @ y - b
         scale = 1e-13 * (1.0 + np.abs(b).max())
         wrong = (free & (y < 0.0)) | (~free & (dual < -scale))
         n_wrong = wrong.sum()
@@ -57,6 +52,17 @@ def nonnegative_quadratic(H: Array, b: Array, free: np.ndarray) -> Array:
             last = np.flatnonzero(wrong)[-1]
             free[last] = not free[last]
     return np.maximum(y, 0.0)
+
+
+@compiled
+def _principal(H: Array, F: IntArray, ridge: float) -> Array:
+    """The submatrix of H on the indices F, with a ridge on its diagonal."""
+    K = np.empty((F.size, F.size))
+    for i in range(F.size):
+        for j in range(F.size):
+            K[i, j] = H[F[i], F[j]]
+        K[i, i] += ridge
+    return K
 
 
 @compiled
@@ -160,28 +166,59 @@ def solve_batch(P: Array, F: Array, tolerance: float, first_rows: int) -> tuple[
     rounds : ndarray, shape (R,)
     """
     R, T = F.shape[0], P.shape[0]
-    alpha = np.zeros((R, T))
     gap = np.full(R, np.inf)
     rounds = np.zeros(R, dtype=np.int64)
-    mean = np.zeros(P.shape[1])
-    for v in range(T):
-        mean += P[v] / T
-    ratio = np.zeros_like(F)
-    for i in range(R):
-        for j in range(F.shape[1]):
-            if F[i, j] > 0.0:
-                ratio[i, j] = F[i, j] / mean[j]
-    score = ratio @ P.T
-    for i in range(R):
-        rows = _initial_rows(P, F[i], score[i], first_rows)
-        z = np.full(rows.size, 1.0 / rows.size)
-        alpha[i][rows] = _solve_rows(P, F[i], rows, z, 1e-3)
+    if R >= FEWEST_TO_POOL:  # problems with a common truth start from the fit to their pooled data
+        pooled = np.zeros((1, F.shape[1]))
+        for i in range(R):
+            pooled[0] += F[i] / R
+        guess = _start(P, pooled, first_rows, np.zeros(T))
+        for _ in range(MAX_OUTER):
+            if (
+                _price(
+                    P,
+                    pooled,
+                    guess,
+                    np.full(1, np.inf),
+                    np.zeros(1, dtype=np.int64),
+                    np.zeros(1, dtype=np.int64),
+                    POOLED_TOLERANCE,
+                ).size
+                == 0
+            ):
+                break
+        alpha = _start(P, F, first_rows, guess[0])
+    else:
+        alpha = _start(P, F, first_rows, np.zeros(T))
     pending = np.arange(R)
     for _ in range(MAX_OUTER):
         pending = _price(P, F, alpha, gap, rounds, pending, tolerance)
         if pending.size == 0:
             break
     return alpha, gap, rounds
+
+
+@compiled
+def _start(P: Array, F: Array, first_rows: int, guess: Array) -> Array:
+    """Weights to start from: a rough fit on the best-scoring rows, or `guess` where that is likelier already."""
+    mean = np.zeros(P.shape[1])
+    for v in range(P.shape[0]):
+        mean += P[v] / P.shape[0]
+    known = np.flatnonzero(guess)
+    guessed = guess[known] @ P[known]
+    alpha = np.zeros((F.shape[0], P.shape[0]))
+    for i in range(F.shape[0]):
+        seen = np.flatnonzero(F[i] > 0.0)
+        if known.size > 0 and guessed[seen].min() > 0.0:
+            gain = (F[i][seen] * np.log(guessed[seen] / mean[seen])).sum()
+            if gain > 0.0:
+                alpha[i] = guess
+                continue
+        ratio = np.zeros(F.shape[1])
+        ratio[seen] = F[i][seen] / mean[seen]
+        rows = _initial_rows(P, F[i], P @ ratio, first_rows)
+        alpha[i][rows] = _solve_rows(P, F[i], rows, np.full(rows.size, 1.0 / rows.size), 1e-3)
+    return alpha
 
 
 @compiled

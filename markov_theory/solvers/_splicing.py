@@ -11,6 +11,7 @@ from markov_theory.solvers._newton import newton
 MAX_EXCHANGES = 50
 CANDIDATES = 32
 MOST_AT_ONCE = 4
+OPTIMISM = 4.0  # an exchange is tried if this many times its second-order gain covers its loss
 
 
 @compiled
@@ -69,7 +70,7 @@ def observed(P: Array, rows: IntArray, seen: IntArray) -> Array:
 
 
 @compiled
-def splice(P: Array, F: Array, support: IntArray, tolerance: float) -> tuple[IntArray, Array, float]:
+def splice(P: Array, F: Array, support: IntArray, weights: Array, tolerance: float) -> tuple[IntArray, Array, float]:
     """Exchange k rows for k others while the likelihood rises; return support, weights, mean log-likelihood.
 
     Parameters
@@ -77,13 +78,13 @@ def splice(P: Array, F: Array, support: IntArray, tolerance: float) -> tuple[Int
     P : ndarray, shape (T, J)
     F : ndarray, shape (J,)
         Frequencies of total 1.
-    support : ndarray of int, shape (s,)
+    support, weights : ndarray, shape (s,)
         Start.
     """
     seen = np.flatnonzero(F > 0.0)
     f = F[seen]
     A = observed(P, support, seen)
-    z, value = fit_rows(A, f, np.ones(support.size), tolerance)
+    z, value = fit_rows(A, f, weights, tolerance)
     ratio = np.zeros(F.size)
     for _ in range(MAX_EXCHANGES):
         if np.isinf(value):
@@ -99,6 +100,8 @@ def splice(P: Array, F: Array, support: IntArray, tolerance: float) -> tuple[Int
         leave, join = np.argsort(loss), np.argsort(-gain)
         improved = False
         for k in range(1, min(support.size, others.size, MOST_AT_ONCE) + 1):
+            if OPTIMISM * gain[join[:k]].sum() < loss[leave[:k]].sum():
+                continue
             trial = support.copy()
             trial[leave[:k]] = others[join[:k]]
             start = z.copy()
@@ -129,19 +132,34 @@ def best_single_row(P: Array, F: Array) -> tuple[int, float]:
 
 
 @compiled
-def pursue_batch(P: Array, F: Array, relaxed: Array, sparsity: int, tolerance: float) -> tuple[Array, Array]:
-    """For each problem splice from the largest `sparsity` relaxed weights; return weights and values."""
+def pursue_batch(P: Array, F: Array, relaxed: Array, sparsity: int, tolerance: float) -> tuple[Array, Array, Array]:
+    """For each problem splice from the largest `sparsity` relaxed weights.
+
+    Returns
+    -------
+    alpha : ndarray, shape (R, T)
+    value : ndarray, shape (R,)
+        Mean log-likelihood.
+    jensen : ndarray, shape (R,)
+        log max_v (P r)_v at the answer: its gap over all mixtures.
+    """
     R = F.shape[0]
     alpha = np.zeros_like(relaxed)
-    value = np.full(R, -np.inf)
+    value, jensen = np.full(R, -np.inf), np.full(R, np.inf)
     for i in range(R):
         if sparsity == 1:
             best, value[i] = best_single_row(P, F[i])
             alpha[i, best] = 1.0
-            continue
-        start = np.argsort(-relaxed[i])[:sparsity]
-        start = start[relaxed[i][start] > 0.0]
-        support, z, value[i] = splice(P, F[i], start, tolerance)
-        for k in range(support.size):
-            alpha[i, support[k]] = z[k]
-    return alpha, value
+        else:
+            start = np.argsort(-relaxed[i])[:sparsity]
+            start = start[relaxed[i][start] > 0.0]
+            support, z, value[i] = splice(P, F[i], start, relaxed[i][start], tolerance)
+            for k in range(support.size):
+                alpha[i, support[k]] = z[k]
+        if value[i] > -np.inf:
+            rows = np.flatnonzero(alpha[i])
+            ratio = np.zeros(F.shape[1])
+            seen = np.flatnonzero(F[i] > 0.0)
+            ratio[seen] = F[i][seen] / (alpha[i][rows] @ P[rows])[seen]
+            jensen[i] = np.log((P @ ratio).max())
+    return alpha, value, jensen

@@ -30,9 +30,7 @@ class BestSubset(MixtureFit):
     supports: tuple[tuple[tuple[int, ...], ...], ...]
 
 
-def best_subset(
-    transitions: ArrayLike, counts: ArrayLike, sparsity: int, tolerance: float = 1e-9
-) -> BestSubset:
+def best_subset(transitions: ArrayLike, counts: ArrayLike, sparsity: int, tolerance: float = 1e-9) -> BestSubset:
     """Solve ``max Σ_j n_j log (Pᵀα)_j`` over α ∈ Δ with ‖α‖₀ ≤ s exactly: fit each of the C(T, s) supports.
 
     Parameters
@@ -75,9 +73,7 @@ def best_subset(
         best = int(values.argmax())
         alpha[i, supports[best]] = weights[best]
         gap[i] = max(0.0, float((values + gaps).max() - values[best]))
-        tied.append(
-            tuple(tuple(supports[k].tolist()) for k in np.flatnonzero(values >= values[best] - tolerance))
-        )
+        tied.append(tuple(tuple(supports[k].tolist()) for k in np.flatnonzero(values >= values[best] - tolerance)))
     fit = certified(alpha, gap, has_data, tolerance, INACCURATE)
     return BestSubset(fit.alpha, fit.gap, fit.status, tuple(tied))
 

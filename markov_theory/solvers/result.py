@@ -59,9 +59,7 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     return P, n / np.maximum(totals, 1)[:, None], totals > 0
 
 
-def certified(
-    alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str
-) -> MixtureFit:
+def certified(alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str) -> MixtureFit:
     """Assemble a fit: problems without data get uniform weights; those above tolerance get status `aim`."""
     alpha[~has_data] = 1 / alpha.shape[1]
     gap = np.where(has_data, np.maximum(gap, 0.0), 0.0)
@@ -69,8 +67,7 @@ def certified(
     missed = int((status == INACCURATE).sum())
     if missed:
         warnings.warn(
-            f"{missed} of {gap.size} fits did not reach a gap of {tolerance:g} nats per sample "
-            f"(worst {gap.max():.3g})",
+            f"{missed} of {gap.size} fits did not reach a gap of {tolerance:g} nats per sample (worst {gap.max():.3g})",
             stacklevel=3,
         )
     return MixtureFit(alpha, gap, status)

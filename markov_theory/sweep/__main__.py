@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--estimators", default=DEFAULT_ESTIMATORS, metavar="NAMES",
         help=f"separated by commas, among {', '.join(ESTIMATORS)} (default {DEFAULT_ESTIMATORS}); "
-        "slow ones run on fewer s")  # fmt: skip
+        "all but the oracle run on fewer s")  # fmt: skip
     add("--seed", type=int, default=0, help="of dictionary, truths and samples (default 0)")
     add(
         "--jobs",
@@ -144,9 +144,7 @@ def _run(arguments: argparse.Namespace) -> int:
     tables = arguments.out or Path("results") / "tables"
     dictionary = source.dictionary_from(arguments, tables)
     if values[0] < 1 or values[-1] > dictionary.n_tokens:
-        raise ValueError(
-            f"--s must lie in [1, {dictionary.n_tokens}] (the dictionary's rows), got {arguments.s}"
-        )
+        raise ValueError(f"--s must lie in [1, {dictionary.n_tokens}] (the dictionary's rows), got {arguments.s}")
     specification = Specification(
         sparsities=values,
         estimators=tuple(dict.fromkeys(name.strip() for name in arguments.estimators.split(","))),
@@ -204,9 +202,7 @@ def _report(
     written.append(_print_fits(console, cells, specification, folder))
     violated = _print_verdicts(console, cells)
     n_trials, inaccurate, seconds = store.totals()
-    console.print(
-        f"{n_trials:,} trials, {seconds:.0f} s of work; fits that missed their tolerance: {inaccurate:,}"
-    )
+    console.print(f"{n_trials:,} trials, {seconds:.0f} s of work; fits that missed their tolerance: {inaccurate:,}")
     console.print("written: " + ", ".join(str(path) for path in [*written, store.path]), soft_wrap=True)
     return 1 if violated or outcome.errors else 0
 

@@ -35,9 +35,7 @@ def parse_range(text: str) -> tuple[int, ...]:
         last = int(match[2]) if match[2] else first
         step = int(match[3]) if match[3] else 1
         if last < first or step < 1:
-            raise ValueError(
-                f"the range {part.strip()!r} is empty: write the smaller number first and a step >= 1"
-            )
+            raise ValueError(f"the range {part.strip()!r} is empty: write the smaller number first and a step >= 1")
         if (last - first) // step >= MOST_VALUES:
             raise ValueError(f"the range {part.strip()!r} has more than {MOST_VALUES:,} values")
         values.update(range(first, last + 1, step))

@@ -58,7 +58,8 @@ def growth_fits(cells: pd.DataFrame, epsilon: float, delta: float) -> list[Fit]:
     quantile = chi2.isf(delta, s - 1)
     line = _relative_fit("N* = a + b·s", np.column_stack([np.ones_like(s), s]), n, ("a", "b"))
     wilks = _relative_fit("N* = b·χ²(s−1, 1−δ)", quantile[:, None], n, ("b",))
-    scale = {"2εb": tuple(2 * epsilon * value for value in wilks.parameters["b"])}
+    b, low, high = (2 * epsilon * value for value in wilks.parameters["b"])
+    scale = {"2εb": (b, low, high)}
     return [line, Fit(wilks.law, scale, wilks.residual, wilks.n_points), _power_fit(s, n)]
 
 
@@ -84,4 +85,5 @@ def _least_squares(design: Array, values: Array) -> tuple[Array, Array, Array]:
     free = max(values.size - theta.size, 1)
     variance = ((values - fitted) ** 2).sum() / free
     spread = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
-    return theta, t.isf(LEVEL / 2, free) * spread, fitted
+    half_width = float(t.isf(LEVEL / 2, free)) * spread
+    return theta.astype(float), half_width, fitted

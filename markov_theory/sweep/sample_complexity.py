@@ -1,6 +1,6 @@
-"""Sample complexity by measurement: where does the probability of failure come down to δ, and stay there?
+"""Sample complexity by measurement: where the probability of failure comes down to δ, and stays there.
 
-Failure is not monotone in N, so nothing is bisected. A coarse geometric grid (factor 2) is climbed from N = 0
+Failure is not monotone in N, so nothing is bisected. A coarse geometric grid is climbed from N = 0
 until two neighbouring points are *certified* to fail with probability at most δ; then points of a fine grid
 (factor 2^(1/16)) about the estimate, between the last certified failure and the first of those, get the trials
 that decide. A point is certified by Clopper-Pearson bounds whose error probabilities, over all points and all looks,
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from markov_theory.success import decreasing_fit, failure_bounds
 
@@ -96,7 +97,7 @@ class FailureCurve:
     def decision(self, n_samples: int) -> str:
         """``"fails"`` or ``"passes"`` where certified, else ``"open"``."""
         trials, failures = self.points[n_samples]
-        lower, upper = failure_bounds(failures, trials, self.design.look_level)
+        lower, upper = _bounds(failures, trials, self.design.look_level)
         if lower > self.design.delta:
             return "fails"
         return "passes" if upper <= self.design.delta else "open"
@@ -132,6 +133,9 @@ class FailureCurve:
         return float(math.ceil(n[first - 1] * (n[first] / n[first - 1]) ** share))
 
 
+_bounds = lru_cache(maxsize=100_000)(failure_bounds)
+
+
 def locate(design: Design) -> Generator[list[Request], list[tuple[int, int]], Located]:
     """Search for N*: yields requests, is sent (trials, failures) for each, returns what it found.
 
@@ -156,14 +160,17 @@ def _ask(curve: FailureCurve, points: list[int]) -> Generator[list[Request], lis
 
 
 def _climb(curve: FailureCurve) -> Generator[list[Request], list[tuple[int, int]], None]:
-    """Double N from 0, 1, 2, ... until two neighbours are certified to pass, or the largest N is reached."""
+    """Raise N from 0, 1, 4, 16, ... until two neighbours are certified to pass, or the largest N is reached.
+
+    N grows fourfold while failure is certified, twofold from the first point on where it is not.
+    """
     n, passed = 0, 0
     while passed < 2 and n <= curve.design.max_samples:
         yield from _ask(curve, [n])
         while curve.decision(n) == "open" and curve.more(n) and _undecided_is_promising(curve, n):
             yield from _ask(curve, [n])
         passed = passed + 1 if curve.decision(n) == "passes" else 0
-        n = max(1, 2 * n)
+        n = max(1, (4 if curve.decision(n) == "fails" else 2) * n)
 
 
 def _undecided_is_promising(curve: FailureCurve, n: int) -> bool:

@@ -65,9 +65,7 @@ def estimator_table(summary: pd.DataFrame, name: str) -> Table:
 
 def fit_line(name: str, fit: Fit) -> str:
     """One fit in words."""
-    values = "  ".join(
-        f"{k} = {v:.4g} [{low:.4g}, {high:.4g}]" for k, (v, low, high) in fit.parameters.items()
-    )
+    values = "  ".join(f"{k} = {v:.4g} [{low:.4g}, {high:.4g}]" for k, (v, low, high) in fit.parameters.items())
     return f"{name}: {fit.law}:  {values}  (residual {fit.residual:.1%}, {fit.n_points} points)"
 
 

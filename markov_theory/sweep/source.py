@@ -6,12 +6,13 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from markov_theory.dictionary import Dictionary
 from markov_theory.families import make_dictionary
 
 MADE, LLM = "made", "llm"
-DEFAULTS = {
+DEFAULTS: dict[str, dict[str, Any]] = {
     MADE: {"tokens": 128, "outcomes": 256, "ratio": 100.0, "gamma": None, "family": "well-conditioned"},
     LLM: {"tokens": 2000, "outcomes": 2048, "context": "<|endoftext|> and", "model": None, "text": None},
 }

@@ -74,14 +74,14 @@ class Specification:
         return float(np.clip(1e-6 * self.epsilon, 1e-13, 1e-9))
 
     def cells(self) -> list[tuple[int, int, str]]:
-        """(s, truth, estimator) of every N* to locate; slow estimators on a thinned axis."""
+        """(s, truth, estimator) of every N* to locate; some estimators on a thinned axis."""
         few = set(thinned(self.sparsities))
         return [
             (s, truth, name)
             for s in self.sparsities
             for truth in range(self.truths)
             for name in self.estimators
-            if s in few or not ESTIMATORS[name].slow
+            if s in few or not ESTIMATORS[name].thinned
         ]
 
     def identity(self) -> dict[str, str]:

@@ -53,9 +53,7 @@ class Store:
             self._connection.executescript(SCHEMA)
             self._claim(folder, specification)
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{self.path} is not a store of trials ({error}): choose another folder"
-            ) from None
+            raise ValueError(f"{self.path} is not a store of trials ({error}): choose another folder") from None
 
     def _claim(self, folder: Path, specification: Specification) -> None:
         asked = specification.identity()
@@ -95,7 +93,8 @@ class Store:
     def totals(self) -> tuple[int, int, float]:
         """Trials stored, uncertified fits among them, and seconds of work that they took."""
         row = self._connection.execute(
-            "SELECT COALESCE(SUM(LENGTH(kl) / 8), 0), COALESCE(SUM(inaccurate), 0), COALESCE(SUM(seconds), 0.0) FROM batches"
+            "SELECT COALESCE(SUM(LENGTH(kl) / 8), 0), COALESCE(SUM(inaccurate), 0), COALESCE(SUM(seconds), 0.0)"
+            " FROM batches"
         ).fetchone()
         return int(row[0]), int(row[1]), float(row[2])
 

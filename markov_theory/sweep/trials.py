@@ -51,6 +51,14 @@ class Trials:
         return Batch(kl, gap, inaccurate, time.perf_counter() - started)
 
 
+def compile_estimators(names: tuple[str, ...]) -> None:
+    """Run each estimator once on two rows, so that compiled code is on disk before workers want it."""
+    tiny = Dictionary([[0.9, 0.1], [0.1, 0.9]])
+    planted = plant(tiny, 2)
+    for name in names:
+        ESTIMATORS[name].for_instance(planted, 1e-9).fit(tiny, np.full((8, 2), 5))
+
+
 def start_worker(dictionary: Dictionary, specification: Specification) -> None:
     """Prepare a worker process: one BLAS thread; Ctrl-C is the parent's business."""
     global _worker

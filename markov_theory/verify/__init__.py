@@ -1,0 +1,1 @@
+"""What is claimed, exact oracles, and verdicts."""

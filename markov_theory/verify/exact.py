@@ -17,6 +17,7 @@ from markov_theory import _checks
 from markov_theory._checks import Array, IntArray
 
 MAX_TABLES = 5_000_000
+ROUNDING = 1e-10  # relative, of an enumerated probability
 _TIE = 1e-12  # relative to the magnitude of the log-likelihood's terms
 
 
@@ -46,9 +47,7 @@ def compositions(n_samples: int, n_outcomes: int) -> IntArray:
     n_outcomes = _checks.whole(n_outcomes, "n_outcomes", low=1)
     n_tables = comb(n_samples + n_outcomes - 1, n_outcomes - 1)
     if n_tables > MAX_TABLES:
-        raise ValueError(
-            f"{n_tables:.3g} tables of counts are too many to enumerate (at most {MAX_TABLES:,})"
-        )
+        raise ValueError(f"{n_tables:.3g} tables of counts are too many to enumerate (at most {MAX_TABLES:,})")
     tables = np.zeros((1, 0), dtype=np.int64)
     left = np.array([n_samples], dtype=np.int64)
     for _ in range(n_outcomes - 1):
@@ -185,6 +184,44 @@ def interval_failure(low: float, high: float, truth: float, n_samples: int, epsi
     return float(min(1.0, binom.pmf(seen, n_samples, truth)[fails].sum()))
 
 
+def segment_failure(rows: ArrayLike, weight: float, n_samples: int, epsilon: float) -> float:
+    """Probability that ``KL(q‖q̂) > ε`` for maximum likelihood over the mixtures of two rows, any J.
+
+    Parameters
+    ----------
+    rows : array_like, shape (2, J)
+    weight : float
+        The truth is ``q = (1−weight)·rows[0] + weight·rows[1]``.
+    n_samples : int
+        N; all C(N+J−1, J−1) tables of counts are enumerated.
+    epsilon : float
+        ε, nats.
+
+    Notes
+    -----
+    The likelihood is strictly concave in the weight unless the rows agree on every outcome seen; then every
+    mixture maximises it, and the worst one counts.
+
+    Examples
+    --------
+    >>> round(segment_failure([[.2, .8], [.8, .2]], .5, 1423, 1e-3), 4)
+    0.0897
+    """
+    pair = _checks.as_transitions(rows, "rows")
+    if pair.shape[0] != 2 or not 0 <= weight <= 1:
+        raise ValueError(f"need two rows and a weight in [0, 1], got {pair.shape[0]} and {weight:g}")
+    epsilon = _checks.positive(epsilon, "epsilon")
+    truth = (1 - weight) * pair[0] + weight * pair[1]
+    counts = compositions(n_samples, pair.shape[1])
+    estimate = _best_weight(counts, pair)
+    laws = (1 - estimate)[:, None] * pair[0] + estimate[:, None] * pair[1]
+    divergence = rel_entr(truth, laws).sum(axis=1)
+    flat = ~((counts > 0) & (pair[0] != pair[1])).any(axis=1)
+    divergence[flat] = rel_entr(truth, pair).sum(axis=1).max()
+    probability = np.exp(multinomial_log_pmf(counts, truth[None, :]))[:, 0]
+    return float(min(1.0, probability[divergence > epsilon].sum()))
+
+
 def first_and_last(failures: ArrayLike, delta: float) -> tuple[float, float]:
     """Least N with failure ≤ δ, and least N from which failure stays ≤ δ to the end of the range given.
 
@@ -196,7 +233,7 @@ def first_and_last(failures: ArrayLike, delta: float) -> tuple[float, float]:
         Failure probability at N = 0, 1, …; with several columns, the worst truth counts. The second number is
         N*_last only if failure is known to stay ≤ δ beyond the range, for example from an upper bound on N.
     delta : float
-        δ.
+        δ; a failure probability that equals it, within rounding, qualifies.
 
     Returns
     -------
@@ -210,7 +247,7 @@ def first_and_last(failures: ArrayLike, delta: float) -> tuple[float, float]:
     """
     delta = _checks.open_unit(delta, "delta")
     curve = np.asarray(failures, dtype=float)
-    good = (curve if curve.ndim == 1 else curve.max(axis=1)) <= delta
+    good = (curve if curve.ndim == 1 else curve.max(axis=1)) <= delta * (1 + ROUNDING)
     first = float(np.argmax(good)) if good.any() else math.inf
     bad = np.flatnonzero(~good)
     last = float(bad[-1] + 1) if bad.size else 0.0
@@ -225,6 +262,25 @@ def _log_likelihoods(counts: IntArray, rows: Array) -> Array:
     if not live.all():
         value[counts @ (~live).T > 0] = -np.inf
     return value
+
+
+def _best_weight(counts: IntArray, pair: Array) -> Array:
+    """Maximiser over [0, 1] of the concave ``w ↦ Σ_j n_j log((1−w)p_j + w p'_j)`` for every table."""
+    gap = pair[1] - pair[0]
+
+    def slope(weight: Array) -> Array:
+        law = (1 - weight)[:, None] * pair[0] + weight[:, None] * pair[1]
+        with np.errstate(divide="ignore"):
+            terms = np.divide(gap, law, out=np.zeros_like(law), where=(counts > 0) & (gap != 0))
+        return np.asarray((counts * terms).sum(axis=1))
+
+    low, high = np.zeros(counts.shape[0]), np.ones(counts.shape[0])
+    at_low, at_high = slope(low) <= 0, slope(high) >= 0
+    for _ in range(60):
+        middle = (low + high) / 2
+        rising = slope(middle) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return np.where(at_low, 0.0, np.where(at_high, 1.0, (low + high) / 2))
 
 
 def _binary_kl(truth: float, estimate: Array) -> Array:

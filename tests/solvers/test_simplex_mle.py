@@ -1,0 +1,123 @@
+"""Constrained KL: certificates, a second opinion, degenerate dictionaries, hostile data."""
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markov_theory.randomness import named_generator
+from markov_theory.solvers.simplex_mle import simplex_mle
+from tests.certificates import assert_maximum, assert_weights, mean_log_likelihood
+from tests.strategies import dictionaries
+
+
+def random_problem(seed, T, J, N, s, concentration=0.3, n_problems=5):
+    generator = named_generator(seed, "simplex", T, J, N, s)
+    rows = 0.98 * generator.dirichlet(np.full(J, concentration), size=T) + 0.02 / J
+    alpha = generator.dirichlet(np.ones(s))
+    law = alpha @ rows[generator.choice(T, s, replace=False)]
+    return rows, generator.multinomial(N, law / law.sum(), size=n_problems)
+
+
+@pytest.mark.parametrize(
+    ("T", "J", "N", "s"),
+    [(64, 64, 10**3, 4), (128, 256, 10**10, 32), (200, 16, 10**4, 200), (300, 100, 10**5, 8), (2, 2, 1, 1)],
+)
+def test_gap_is_certified(T, J, N, s):
+    rows, counts = random_problem(0, T, J, N, s)
+    assert_maximum(rows, counts, simplex_mle(rows, counts))
+
+
+@given(dictionaries(), st.data())
+def test_gap_is_certified_on_degenerate_dictionaries(rows, data):
+    counts = np.array(data.draw(st.lists(st.integers(0, 50), min_size=rows.shape[1], max_size=rows.shape[1])))
+    counts[rows.max(axis=0) == 0] = 0
+    fit = simplex_mle(rows, counts)
+    if counts.sum() == 0:
+        assert fit.status.tolist() == ["no data"]
+        assert_weights(fit.alpha)
+    else:
+        assert_maximum(rows, counts, fit)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+def test_cvxpy_gives_the_same_maximum(seed, solver):
+    rows, counts = random_problem(seed, 20, 12, 500, 3, n_problems=1)
+    weights = cvxpy.Variable(20, nonneg=True)
+    likelihood = cvxpy.sum(cvxpy.multiply(counts[0] / 500, cvxpy.log(rows.T @ weights)))
+    problem = cvxpy.Problem(cvxpy.Maximize(likelihood), [cvxpy.sum(weights) == 1])
+    problem.solve(solver=solver, **({"eps": 1e-9, "max_iters": 100_000} if solver == "SCS" else {}))
+    ours = mean_log_likelihood(rows, counts, simplex_mle(rows, counts).alpha)[0]
+    # A certified maximum is within 1e-9 of the best: the peer may fall short by its own tolerance, never exceed.
+    theirs = np.maximum(weights.value, 0)
+    reached = mean_log_likelihood(rows, counts, theirs / theirs.sum())[0]
+    assert reached - 1e-9 <= ours <= reached + 1e-5
+
+
+def test_a_batch_equals_its_problems_one_by_one():
+    rows, counts = random_problem(1, 50, 40, 2000, 4, n_problems=12)
+    batch = simplex_mle(rows, counts)
+    for n, alpha in zip(counts, batch.alpha, strict=True):
+        alone = simplex_mle(rows, n).alpha
+        np.testing.assert_allclose(alpha @ rows, alone[0] @ rows, atol=1e-4)
+        assert abs(mean_log_likelihood(rows, n, alpha) - mean_log_likelihood(rows, n, alone))[0] < 2e-9
+
+
+def test_a_mixed_batch_is_certified_throughout():
+    generator = named_generator(0, "mixed batch")
+    rows = generator.dirichlet(np.full(30, 0.2), size=60) * 0.99 + 0.01 / 30
+    counts = np.array([generator.multinomial(10**k, rows[k]) for k in range(8)])
+    assert_maximum(rows, counts, simplex_mle(rows, counts))
+
+
+def test_disjoint_rows_give_the_frequencies():
+    rows = np.kron(np.eye(3), [[0.5, 0.5]])
+    fit = simplex_mle(rows, [3, 1, 2, 2, 0, 2])
+    np.testing.assert_allclose(fit.alpha, [[0.4, 0.4, 0.2]], atol=1e-12)
+
+
+def test_order_of_rows_does_not_matter():
+    rows, counts = random_problem(2, 30, 20, 1000, 3, n_problems=1)
+    order = named_generator(0, "order").permutation(30)
+    straight, permuted = simplex_mle(rows, counts, 1e-12), simplex_mle(rows[order], counts, 1e-12)
+    np.testing.assert_allclose(straight.alpha[0][order] @ rows[order], permuted.alpha[0] @ rows[order], atol=1e-6)
+    reached = mean_log_likelihood(rows, counts, straight.alpha)
+    assert abs(reached - mean_log_likelihood(rows[order], counts, permuted.alpha))[0] < 1e-10
+
+
+def test_one_row_has_weight_one():
+    assert simplex_mle([[0.2, 0.8]], [5, 1]).alpha.tolist() == [[1.0]]
+
+
+def test_an_atom_that_no_datum_supports_gets_no_weight():
+    assert simplex_mle([[0.5, 0.5, 0], [0, 0, 1]], [2, 2, 0]).alpha.tolist() == [[1.0, 0.0]]
+
+
+def test_known_maximum():
+    np.testing.assert_allclose(simplex_mle([[0.8, 0.2], [0.3, 0.7]], [7, 3]).alpha, [[0.8, 0.2]], atol=1e-9)
+
+
+def test_no_data_says_so():
+    fit = simplex_mle([[0.8, 0.2], [0.3, 0.7]], [0, 0])
+    assert (fit.status.tolist(), fit.gap.tolist(), fit.alpha.tolist()) == (["no data"], [0.0], [[0.5, 0.5]])
+
+
+def test_an_impossible_outcome_is_refused():
+    with pytest.raises(ValueError, match="outcome 1 was observed but no row"):
+        simplex_mle([[1.0, 0.0]], [1, 1])
+
+
+def test_a_missed_tolerance_is_said():
+    rows, counts = random_problem(3, 40, 30, 10**4, 4)
+    with pytest.warns(UserWarning, match="did not reach a gap of 1e-300"):
+        fit = simplex_mle(rows, counts, tolerance=1e-300)
+    assert "inaccurate" in fit.status
+    assert (fit.gap[fit.status == "inaccurate"] > 1e-300).all()
+
+
+@pytest.mark.parametrize("tolerance", [0, -1, float("nan"), float("inf")])
+def test_tolerance_must_be_positive(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be"):
+        simplex_mle([[1.0]], [1], tolerance=tolerance)
