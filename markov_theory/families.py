@@ -40,7 +40,7 @@ def make_dictionary(
     n_tokens, n_outcomes : int
         T >= 2 and J >= 2.
     density_ratio : float
-        c > 1; never exceeded, and reached to 1e-6 relative unless γ is too small for that (two or three rows).
+        c > 1; never exceeded, and reached to 1e-6 relative unless γ is too small for that (few rows or outcomes).
     margin : float, optional
         γ in nats; reached to 1e-3 relative. By default the largest that this pattern has at ratio c.
     family : {"well-conditioned", "correlated"}

@@ -71,7 +71,8 @@ def sample_complexity_figure(summary: pd.DataFrame, epsilon: float, delta: float
                 _draw_estimator(axis, summary[summary.estimator == name], name)
             axis.set_title(title)
             axis.set_xlabel("mixed rows s")
-            axis.set_yscale("log")
+            if axis.dataLim.y1 > 0:  # something was drawn
+                axis.set_yscale("log")
             axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
             axis.set_xlim(left=0)
             axis.grid(axis="y", linewidth=0.3, alpha=0.6)

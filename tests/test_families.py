@@ -26,8 +26,16 @@ def test_margin_and_ratio_are_as_asked(T, J, log10_ratio, share, family, seed):
     made = make_dictionary(T, J, density_ratio=ratio, margin=margin, family=family, seed=seed)
     assert made.margin == pytest.approx(margin, rel=1e-3)
     assert made.density_ratio <= ratio
-    if T > 8:
-        assert made.density_ratio == pytest.approx(ratio, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["well-conditioned", "correlated"])
+@pytest.mark.parametrize("ratio", [2.0, 100.0])
+@pytest.mark.parametrize("share", [1, 0.1, 0.01])
+def test_the_ratio_is_reached_whatever_the_margin(family, ratio, share):
+    margin = share * make_dictionary(64, 128, density_ratio=ratio, family=family).margin
+    made = make_dictionary(64, 128, density_ratio=ratio, margin=margin, family=family)
+    assert made.density_ratio == pytest.approx(ratio, rel=1e-6)
+    assert made.margin == pytest.approx(margin, rel=1e-3)
 
 
 def test_too_large_a_margin_names_the_feasible_range():

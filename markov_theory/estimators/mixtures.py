@@ -9,7 +9,7 @@ import numpy as np
 
 from markov_theory._checks import Array
 from markov_theory.estimators.base import RowEstimator
-from markov_theory.solvers.best_subset import best_subset
+from markov_theory.solvers.best_subset import MAX_NODES, best_subset
 from markov_theory.solvers.pursuit import kl_pursuit, orthogonal_matching_pursuit
 from markov_theory.solvers.result import FEASIBLE, MixtureFit
 from markov_theory.solvers.simplex_mle import simplex_mle
@@ -144,7 +144,7 @@ class OMP(RowEstimator):
 
 
 class ExactL0(RowEstimator):
-    """Exact maximum likelihood over mixtures of at most s rows, by enumeration (small dictionaries).
+    """Exact maximum likelihood over mixtures of at most s rows, by branch and bound.
 
     Parameters
     ----------
@@ -152,14 +152,17 @@ class ExactL0(RowEstimator):
         s, the number of rows that may be mixed.
     tolerance : float
         Certified gap, nats per sample.
+    max_nodes : int
+        Relaxed problems to solve for each fit; then status ``"feasible"``: the best found, with its proven gap.
     """
 
     name: ClassVar[str] = "exact-l0"
     thinned: ClassVar[bool] = True
 
-    def __init__(self, sparsity: int, tolerance: float = 1e-9) -> None:
+    def __init__(self, sparsity: int, tolerance: float = 1e-9, max_nodes: int = MAX_NODES) -> None:
         self.sparsity = sparsity
         self.tolerance = tolerance
+        self.max_nodes = max_nodes
 
     @property
     def bound_class(self) -> str:
@@ -167,7 +170,8 @@ class ExactL0(RowEstimator):
         return "l0"
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
-        return _fitted(best_subset(transitions, counts, self.sparsity, self.tolerance), transitions)
+        fit = best_subset(transitions, counts, self.sparsity, self.tolerance, max_nodes=self.max_nodes)
+        return _fitted(fit, transitions)
 
 
 class NearestRow(RowEstimator):

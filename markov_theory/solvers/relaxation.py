@@ -9,7 +9,8 @@ from markov_theory._checks import as_laws, as_transitions
 from markov_theory.solvers._newton import solve_batch
 from markov_theory.solvers.simplex_mle import FIRST_ROWS
 
-TOLERANCE = 1e-12
+TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-12)
+SHARP = 0.95
 
 
 def information_projection(transitions: ArrayLike, target: ArrayLike) -> float:
@@ -23,19 +24,23 @@ def information_projection(transitions: ArrayLike, target: ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, ∞]; ∞ if q has an outcome that no row can give.
+        In [0, ∞], at least 95 % of the minimum or within 1e-12 of it; ∞ if q has an outcome that no row can give.
 
     Examples
     --------
-    >>> information_projection([[.5, .5]], [1., 0.]) == np.log(2)
-    True
+    >>> round(information_projection([[.5, .5]], [1., 0.]), 6)
+    0.693147
     """
     P, q = as_transitions(transitions), as_laws(target, "target")
     if q.shape != (P.shape[1],):
         raise ValueError(f"target must have shape ({P.shape[1]},), got {q.shape}")
     if ((q > 0) & (P.max(axis=0) == 0)).any():
         return float("inf")
-    alpha, gap, _ = solve_batch(P, q[None], TOLERANCE, min(FIRST_ROWS, P.shape[0]))
     live = q > 0
-    reached = float(q[live] @ np.log(q[live] / (alpha[0] @ P)[live]))
-    return max(0.0, reached - max(0.0, float(gap[0])))
+    for tolerance in TOLERANCES:  # a bound needs only to be sharp relative to its value
+        alpha, gap, _ = solve_batch(P, q[None], tolerance, min(FIRST_ROWS, P.shape[0]))
+        reached = float(q[live] @ np.log(q[live] / (alpha[0] @ P)[live]))
+        bound = reached - max(0.0, float(gap[0]))
+        if bound >= SHARP * reached:
+            break
+    return max(0.0, bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -146,7 +147,8 @@ class _Driver:
                 self._submit(cell, request.n_samples, chunk)
 
     def _submit(self, cell: Cell, n_samples: int, batches: range) -> None:
-        future = self.executor.submit(run_batches, *cell, n_samples, batches)
+        with _interrupts_held():
+            future = self.executor.submit(run_batches, *cell, n_samples, batches)
         future.add_done_callback(lambda done: self.finished.put((cell, n_samples, batches, done)))
 
     def _keep(self, arrivals: list[tuple[Cell, int, range, Future]]) -> None:
@@ -177,6 +179,19 @@ class _Driver:
 
     def _report(self) -> None:
         self.on_progress(len(self.located) + len(self.errors), self.n_cells, self.n_trials)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back: a worker that starts meanwhile inherits that and leaves Ctrl-C to this process for good."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _consecutive(batches: list[int]) -> Iterator[range]:

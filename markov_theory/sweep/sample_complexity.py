@@ -51,6 +51,11 @@ class Design:
         looks = max(1, math.ceil(math.log2(max(self.max_trials / BATCH, 1))) + 1)
         return self.level / (MAX_POINTS * looks)
 
+    @property
+    def least_trials(self) -> int:
+        """Trials without a failure that certify one point; with fewer allowed, nothing can ever be certified."""
+        return math.ceil(math.log(self.look_level) / math.log1p(-self.delta))
+
 
 @dataclass(frozen=True)
 class Request:

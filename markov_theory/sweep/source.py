@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from markov_theory.dictionary import Dictionary
@@ -19,15 +18,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 SHAPING = tuple(dict.fromkeys(name for options in DEFAULTS.values() for name in options))
 
 
-def dictionary_from(arguments: argparse.Namespace, folder: Path) -> Dictionary:
+def dictionary_from(arguments: argparse.Namespace) -> Dictionary:
     """Make, read or extract the dictionary that the arguments ask for.
 
     Parameters
     ----------
     arguments : argparse.Namespace
         With ``dictionary`` ("made", "llm" or a file) and the shaping options, None where not given.
-    folder : Path
-        Where a language model's table is written.
 
     Raises
     ------
@@ -51,21 +48,18 @@ def dictionary_from(arguments: argparse.Namespace, folder: Path) -> Dictionary:
             family=options["family"],
             seed=arguments.seed,
         )
-    return _language_model_rows(options, folder) if kind == LLM else Dictionary.load(kind)
+    return _language_model_rows(options) if kind == LLM else Dictionary.load(kind)
 
 
-def _language_model_rows(options: dict, folder: Path) -> Dictionary:
+def _language_model_rows(options: dict[str, Any]) -> Dictionary:
     """Have the bridge make (or find) the table, in a process of its own: torch never enters this one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "transitions.npz"
-    flags = {"tokens": options["tokens"], "outcomes": options["outcomes"], "context": options["context"]}
-    flags |= {name: options[name] for name in ("model", "text") if options[name] is not None}
-    command = [sys.executable, "-m", "markov_theory.llm", "table", "--out", str(path)]
-    for name, value in flags.items():
-        command += [f"--{name}", str(value)]
-    finished = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    command = [sys.executable, "-m", "markov_theory.llm", "table", "--print-path"]
+    for name, value in options.items():
+        if value is not None:
+            command += [f"--{name}", str(value)]
+    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if finished.returncode == 2:
         raise ValueError("the language model's table cannot be made from these options (see the line above)")
     if finished.returncode != 0:
         raise RuntimeError("the language model's table could not be made (see the line above)")
-    return Dictionary.load(path)
+    return Dictionary.load(finished.stdout.strip())

@@ -13,7 +13,7 @@ from markov_theory._checks import open_unit, positive, whole
 from markov_theory.dictionary import Dictionary
 from markov_theory.estimators import ESTIMATORS
 from markov_theory.sweep.grid import thinned
-from markov_theory.sweep.sample_complexity import Design
+from markov_theory.sweep.sample_complexity import BATCH, Design
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,12 @@ class Specification:
         positive(self.epsilon, "epsilon")
         open_unit(self.delta, "delta")
         whole(self.truths, "truths", low=1)
-        whole(self.trials, "trials", low=32)
+        whole(self.trials, "trials", low=BATCH)
+        if self.trials // BATCH * BATCH < self.design.least_trials:
+            raise ValueError(
+                f"trials must be at least {-(-self.design.least_trials // BATCH) * BATCH} (whole batches of {BATCH}) "
+                f"to certify a failure probability of {self.delta:g}, got {self.trials}"
+            )
         whole(self.seed, "seed")
         if not self.sparsities or not self.estimators:
             raise ValueError("a sweep needs at least one s and one estimator")

@@ -61,9 +61,14 @@ def compile_estimators(names: tuple[str, ...]) -> None:
 
 def start_worker(dictionary: Dictionary, specification: Specification) -> None:
     """Prepare a worker process: one BLAS thread; Ctrl-C is the parent's business."""
-    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
+    prepare(dictionary, specification)
+
+
+def prepare(dictionary: Dictionary, specification: Specification) -> None:
+    """Say in this process which sweep `run_batches` belongs to."""
+    global _worker
     _worker = Trials(dictionary, specification)
 
 

@@ -1,0 +1,149 @@
+"""Time exact ℓ0 by our branch and bound and by SCIP, on the same problems, and compare their answers.
+
+    python benchmarks/best_subset.py --instances 5 --scip-seconds 60
+
+SCIP (`pip install pyscipopt`) gets the problem as a mixed-integer nonlinear programme: binaries z, α ≤ z, Σz ≤ s and
+log qⱼ ≥ tⱼ. Each instance is solved by both in turns (once by SCIP, five times by us); times are those of the
+processor, one thread each; the table shows medians over instances and is written to benchmarks/best_subset.csv. A time
+or ratio marked ">" is a lower bound: half of SCIP's runs or more met their limit. Without pyscipopt its columns stay empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from markov_theory.randomness import named_generator
+from markov_theory.solvers.best_subset import best_subset
+
+try:
+    import pyscipopt
+except ImportError:
+    pyscipopt = None
+
+# T, J, N, s of the truth and of the problem, whether SCIP is tried
+CASES = [
+    (16, 16, 1_000, 3, True),
+    (64, 64, 1_000, 4, True),
+    (64, 64, 10_000, 8, True),
+    (100, 64, 10_000, 4, True),
+    (200, 64, 10_000, 5, True),
+    (256, 256, 100_000, 16, False),
+    (1024, 1024, 100_000, 8, False),
+    (4096, 512, 100_000, 4, False),
+    (4096, 1024, 100_000, 8, False),
+]
+RUNS = 5
+COLUMNS = ["T", "J", "N", "s", "ours ms", "certified", "nodes", "SCIP ms", "SCIP certified", "ratio", "ours - SCIP"]
+
+
+def instance(T: int, J: int, N: int, s: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Dirichlet(0.3) rows and counts from a mixture of s of them with Dirichlet(5) weights."""
+    generator = named_generator(number, "benchmark", "best subset", f"{T} {J} {N} {s}")
+    rows = generator.dirichlet(np.full(J, 0.3), size=T)
+    law = generator.dirichlet(np.full(s, 5.0)) @ rows[generator.choice(T, s, replace=False)]
+    return rows, generator.multinomial(N, law)
+
+
+def scip(rows: np.ndarray, counts: np.ndarray, sparsity: int, seconds: float) -> tuple[np.ndarray, bool]:
+    """Weights found by SCIP, and whether it proved them optimal (to its own tolerance, 1e-6) in time."""
+    model = pyscipopt.Model()
+    model.hideOutput()
+    model.setParam("limits/time", seconds)
+    T = rows.shape[0]
+    alpha = [model.addVar(lb=0, ub=1) for _ in range(T)]
+    used = [model.addVar(vtype="B") for _ in range(T)]
+    for a, z in zip(alpha, used, strict=True):
+        model.addCons(a <= z)
+    model.addCons(pyscipopt.quicksum(alpha) == 1)
+    model.addCons(pyscipopt.quicksum(used) <= sparsity)
+    objective = []
+    for j in np.flatnonzero(counts):
+        low, high = max(float(rows[:, j].min()), 1e-9), float(rows[:, j].max())
+        q = model.addVar(lb=low, ub=high)
+        t = model.addVar(lb=np.log(low), ub=np.log(high))
+        model.addCons(pyscipopt.quicksum(float(rows[v, j]) * alpha[v] for v in range(T)) == q)
+        model.addCons(pyscipopt.log(q) >= t)
+        objective.append(float(counts[j] / counts.sum()) * t)
+    model.setObjective(pyscipopt.quicksum(objective), "maximize")
+    model.optimize()
+    if model.getNSols() == 0:
+        return np.full(T, np.nan), False
+    weights = np.maximum([model.getVal(a) for a in alpha], 0.0)
+    weights[weights < 1e-6] = 0.0
+    return weights / weights.sum(), model.getStatus() == "optimal"
+
+
+def likelihood(rows: np.ndarray, counts: np.ndarray, alpha: np.ndarray) -> float:
+    """Mean log-likelihood, nats per sample."""
+    seen = counts > 0
+    with np.errstate(divide="ignore"):
+        return float(counts[seen] / counts.sum() @ np.log((alpha @ rows)[seen]))
+
+
+def measure(case: tuple[int, int, int, int, bool], n_instances: int, seconds: float) -> list[str]:
+    """One row of the table."""
+    *size, peer = case
+    ours, theirs, nodes, certified, proven, difference = [], [], [], 0, 0, []
+    for number in range(n_instances):
+        rows, counts = instance(*size, number)
+        runs = []
+        for _ in range(RUNS):
+            start = time.process_time()
+            fit = best_subset(rows, counts, size[3])
+            runs.append(time.process_time() - start)
+        ours.append(statistics.median(runs))
+        nodes.append(int(fit.nodes[0]))
+        certified += int(fit.status[0] == "optimal")
+        if peer and pyscipopt is not None:
+            start = time.process_time()
+            weights, done = scip(rows, counts, size[3], seconds)
+            theirs.append(time.process_time() - start)
+            proven += int(done)
+            difference.append(likelihood(rows, counts, fit.alpha[0]) - likelihood(rows, counts, weights))
+    median = statistics.median(ours)
+    row = [*map(str, size), f"{median * 1e3:.2f}", f"{certified}/{n_instances}", f"{statistics.median(nodes):.0f}"]
+    if not theirs:
+        return [*row, "", "", "", ""]
+    mark = "> " if proven <= n_instances / 2 else ""
+    ratio = statistics.median(theirs) / median
+    worst = max(difference, key=abs)
+    return [
+        *row,
+        f"{mark}{statistics.median(theirs) * 1e3:.0f}",
+        f"{proven}/{n_instances}",
+        f"{mark}{ratio:,.0f}",
+        f"{worst:.1e}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", type=int, default=5, help="instances of each size (default: 5)")
+    parser.add_argument("--scip-seconds", type=float, default=60.0, help="time limit of each SCIP run (default: 60)")
+    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
+    options = parser.parse_args()
+    console = Console(width=120)
+    if pyscipopt is None:
+        console.print("pyscipopt is not installed: SCIP is left out")
+    best_subset(*instance(8, 8, 100, 2, 0), 2)  # compile
+    table = Table(*COLUMNS)
+    with options.output.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for case in CASES:
+            row = measure(case, options.instances, options.scip_seconds)
+            writer.writerow(row)
+            table.add_row(*row)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Non-negative quadratic programmes by block principal pivoting on one Cholesky factor, kept up to date.
+
+``min_{y ≥ 0} ½ yᵀHy − bᵀy``: the factor UᵀU = H on the free variables, in the order in which they came, is
+extended by a column when a variable becomes free and repaired by Givens rotations when one leaves.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from markov_theory._checks import Array, IntArray
+from markov_theory._compile import COMPILED, compiled
+
+RIDGE = 1e-14
+DEPENDENT = 1e-13  # a row whose squared distance from the span is a smaller share of its square adds nothing
+BLOCK = 32
+RENEW = 4  # the factor is made anew when more than a quarter of its variables change
+MOST_PIVOTS = 100
+
+if COMPILED:
+
+    @compiled
+    def subtract_multiple(x: Array, c: float, y: Array) -> None:
+        """X −= c·y."""
+        for i in range(x.size):
+            x[i] -= c * y[i]
+
+    @compiled
+    def _eliminate(U: Array, k: int, n: int, end: int) -> None:
+        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
+        U[k, k] = math.sqrt(U[k, k])
+        for j in range(k + 1, n):
+            U[k, j] /= U[k, k]
+        for i in range(k + 1, end):
+            c = U[k, i]
+            for j in range(i, n):
+                U[i, j] -= c * U[k, j]
+
+    @compiled
+    def _solve_transposed(U: Array, n: int, x: Array) -> None:
+        """Replace x[:n] by the solution of Uᵀ· = x."""
+        for k in range(n):
+            x[k] /= U[k, k]
+            c = x[k]
+            for j in range(k + 1, n):
+                x[j] -= c * U[k, j]
+
+    @compiled
+    def _shift_and_rotate(U: Array, n: int, k: int) -> None:
+        """Drop column k of the factor of size n and make it triangular again by rotations of neighbouring rows."""
+        for i in range(n):
+            for j in range(max(k, i - 1), n - 1):
+                U[i, j] = U[i, j + 1]
+        for i in range(k, n - 1):
+            length = math.hypot(U[i, i], U[i + 1, i])
+            c, s = U[i, i] / length, U[i + 1, i] / length
+            for j in range(i, n - 1):
+                old = U[i, j]
+                U[i, j] = c * old + s * U[i + 1, j]
+                U[i + 1, j] = c * U[i + 1, j] - s * old
+
+else:
+
+    def subtract_multiple(x: Array, c: float, y: Array) -> None:
+        """X −= c·y."""
+        x -= c * y
+
+    def _eliminate(U: Array, k: int, n: int, end: int) -> None:
+        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
+        U[k, k:n] /= math.sqrt(U[k, k])
+        for i in range(k + 1, end):
+            U[i, i:n] -= U[k, i] * U[k, i:n]
+
+    def _solve_transposed(U: Array, n: int, x: Array) -> None:
+        """Replace x[:n] by the solution of Uᵀ· = x."""
+        for k in range(n):
+            x[k] /= U[k, k]
+            x[k + 1 : n] -= x[k] * U[k, k + 1 : n]
+
+    def _shift_and_rotate(U: Array, n: int, k: int) -> None:
+        """Drop column k of the factor of size n and make it triangular again by rotations of neighbouring rows."""
+        U[:n, k : n - 1] = U[:n, k + 1 : n].copy()
+        for i in range(k, n - 1):
+            length = math.hypot(U[i, i], U[i + 1, i])
+            turn = np.array([[U[i, i], U[i + 1, i]], [-U[i + 1, i], U[i, i]]]) / length
+            U[i : i + 2, i : n - 1] = turn @ U[i : i + 2, i : n - 1]
+
+
+@compiled
+def _solve_upper(U: Array, n: int, x: Array) -> None:
+    """Replace x[:n] by the solution of U· = x."""
+    for k in range(n - 1, -1, -1):
+        if k + 1 < n:
+            x[k] -= np.dot(U[k, k + 1 : n], x[k + 1 : n])
+        x[k] /= U[k, k]
+
+
+@compiled
+def _remove(U: Array, order: IntArray, n: int, k: int) -> None:
+    """Take the k-th of n free variables out of the factor."""
+    for i in range(k, n - 1):
+        order[i] = order[i + 1]
+    _shift_and_rotate(U, n, k)
+
+
+@compiled
+def _append(H: Array, U: Array, order: IntArray, n: int, i: int, column: Array) -> bool:
+    """Add variable i to the factor of size n unless it depends on the others; `column` receives its new column."""
+    for k in range(n):
+        column[k] = H[order[k], i]
+    _solve_transposed(U, n, column)
+    rest = H[i, i] * (1.0 + RIDGE)
+    for k in range(n):
+        rest -= column[k] * column[k]
+    if not rest > DEPENDENT * H[i, i]:
+        return False
+    for k in range(n):
+        U[k, n] = column[k]
+    U[n, n] = math.sqrt(rest)
+    order[n] = i
+    return True
+
+
+@compiled
+def _scale(b: Array) -> float:
+    """How far below zero a gradient must be to count."""
+    largest = 1.0
+    for i in range(b.size):
+        largest = max(largest, abs(b[i]))
+    return 1e-14 * largest
+
+
+@compiled
+def _to_minimum(b: Array, y: Array, U: Array, order: IntArray, n: int, x: Array) -> int:
+    """Move the free variables of the feasible `y` to their minimum; those that reach zero on the way leave."""
+    while True:
+        for k in range(n):
+            x[k] = b[order[k]]
+        _solve_transposed(U, n, x)
+        _solve_upper(U, n, x)
+        leaving, share = np.int64(-1), 1.0
+        for k in range(n):
+            now = y[order[k]]
+            if x[k] < 0.0 and now < share * (now - x[k]):
+                leaving, share = k, now / (now - x[k])
+        for k in range(n):
+            y[order[k]] = max(y[order[k]] + share * (x[k] - y[order[k]]), 0.0)
+        if leaving < 0:
+            return n
+        y[order[leaving]] = 0.0
+        _remove(U, order, n, leaving)
+        n -= 1
+
+
+@compiled
+def _slide(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, column: Array, y: Array) -> int:
+    """Move along the direction in which variable i and the free ones cancel, downhill, until one of them is zero.
+
+    On entry `column` is Uᵀ⁻¹ H[free, i] and `y` is feasible. A free variable at zero leaves the factor, whose size
+    is returned.
+    """
+    _solve_upper(U, n, column)  # row i is this combination of the free rows
+    slope = np.dot(H[i], y) - b[i]
+    for k in range(n):
+        slope -= column[k] * (np.dot(H[order[k]], y) - b[order[k]])
+    sign = 1.0 if slope <= 0.0 else -1.0
+    leaving, shortest = np.int64(-1), y[i] if sign < 0.0 else np.inf
+    for k in range(n):
+        if sign * column[k] > 1e-9 and y[order[k]] < shortest * sign * column[k]:
+            leaving, shortest = k, y[order[k]] / (sign * column[k])
+    if shortest == np.inf:
+        return n
+    for k in range(n):
+        y[order[k]] = max(y[order[k]] - sign * shortest * column[k], 0.0)
+    y[i] = max(y[i] + sign * shortest, 0.0)
+    if leaving < 0:
+        y[i] = 0.0
+        return n
+    y[order[leaving]] = 0.0
+    _remove(U, order, n, leaving)
+    return n - 1
+
+
+@compiled
+def _enter(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, work: Array, y: Array) -> int:
+    """Make variable i free, by exchange if it depends on those that are; returns their number."""
+    for _ in range(n + 1):
+        if _append(H, U, order, n, i, work):
+            return n + 1
+        smaller = _slide(H, b, U, order, n, i, work, y)
+        if smaller == n:
+            return n
+        n = smaller
+    return n
+
+
+@compiled
+def _primal(H: Array, b: Array, y: Array, U: Array, order: IntArray, work: Array) -> int:
+    """Lower the objective from the feasible `y`, one variable at a time; sure but slow. Returns the factor's size."""
+    w, n = b.size, np.int64(0)
+    scale = _scale(b)
+    for i in range(w):
+        if y[i] > 0.0:
+            n = _enter(H, b, U, order, n, i, work, y)
+    for _ in range(5 * w + 20):
+        n = _to_minimum(b, y, U, order, n, work)
+        np.dot(H, y, work)
+        for k in range(n):
+            work[order[k]] = np.inf
+        for i in range(w):
+            work[i] -= b[i]
+        entering = np.argmin(work)
+        if work[entering] >= -scale:
+            break
+        n = _enter(H, b, U, order, n, entering, work, y)
+    return n
+
+
+@compiled
+def _factorise(H: Array, U: Array, order: IntArray, inside: np.ndarray) -> int:
+    """Factor H on the variables `inside` from scratch, by blocks; 0 if they are dependent."""
+    n = 0
+    for i in range(inside.size):
+        if inside[i]:
+            order[n] = i
+            n += 1
+    for k in range(n):
+        for j in range(k, n):
+            U[k, j] = H[order[k], order[j]]
+    for start in range(0, n, BLOCK):
+        end = min(start + BLOCK, n)
+        if start > 0:
+            above = U[:start, start:n].copy()
+            known = np.dot(above[:, : end - start].T.copy(), above)
+            for k in range(start, end):
+                subtract_multiple(U[k, start:n], 1.0, known[k - start])
+        for k in range(start, end):
+            if not U[k, k] > DEPENDENT * H[order[k], order[k]]:
+                return 0
+            U[k, k] += RIDGE * H[order[k], order[k]]
+            _eliminate(U, k, n, end)
+    return n
+
+
+@compiled
+def _update(H: Array, U: Array, order: IntArray, n: int, inside: np.ndarray, work: Array) -> int:
+    """Make the free variables those `inside`. Returns their number, or -1 if they are dependent."""
+    wanted, staying = 0, 0
+    for i in range(inside.size):
+        wanted += inside[i]
+    for k in range(n):
+        staying += inside[order[k]]
+    if RENEW * (n - staying + wanted - staying) > wanted:
+        n = _factorise(H, U, order, inside)
+        return n if n == wanted else -1
+    for k in range(n - 1, -1, -1):
+        if not inside[order[k]]:
+            _remove(U, order, n, k)
+            n -= 1
+    missing = inside.copy()
+    for k in range(n):
+        missing[order[k]] = False
+    for i in range(missing.size):
+        if missing[i]:
+            if not _append(H, U, order, n, i, work):
+                return -1
+            n += 1
+    return n
+
+
+@compiled
+def nonnegative_quadratic(H: Array, b: Array, inside: np.ndarray, y: Array, U: Array, order: IntArray, n: int) -> int:
+    """Replace a feasible `y` by argmin_{y ≥ 0} ½ yᵀHy − bᵀy, by block principal pivoting (Kim and Park 2011).
+
+    All infeasible variables change sides at once. When that stops helping, or H is singular on the free
+    variables, a primal method takes over, which never raises the objective.
+
+    Parameters
+    ----------
+    H : ndarray, shape (w, w)
+    b, y : ndarray, shape (w,)
+    inside : ndarray of bool, shape (w,)
+        Guess of the free variables.
+    U, order, n
+        Factor of H on the n variables ``order[:n]``; kept up to date.
+
+    Returns
+    -------
+    int
+        The new n.
+    """
+    w = b.size
+    x, dual, start = np.empty(w), np.empty(w), y.copy()
+    scale = _scale(b)
+    fewest, chances = w + 1, 2
+    while True:
+        n = _update(H, U, order, n, inside, x)
+        if n < 0:
+            break
+        y[:] = 0.0
+        for k in range(n):
+            x[k] = b[order[k]]
+        _solve_transposed(U, n, x)
+        _solve_upper(U, n, x)
+        for k in range(n):
+            y[order[k]] = x[k]
+        np.dot(H, y, dual)
+        n_wrong = 0
+        for i in range(w):
+            if (inside[i] and y[i] < 0.0) or (not inside[i] and dual[i] < b[i] - scale):
+                inside[i] = not inside[i]
+                n_wrong += 1
+        if n_wrong == 0:
+            return n
+        if n_wrong < fewest:
+            fewest, chances = n_wrong, 2
+        elif chances == 0:
+            break
+        else:
+            chances -= 1
+    for i in range(w):
+        y[i] = start[i]
+    return _primal(H, b, y, U, order, x)

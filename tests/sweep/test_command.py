@@ -1,0 +1,134 @@
+"""The command line of the sweep: what it writes, what it refuses, how it stops."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from markov_theory.sweep.__main__ import main
+
+DICTIONARY = ["--tokens", "12", "--outcomes", "16", "--ratio", "20"]
+SMALL = ["--s", "1..3", *DICTIONARY, "--epsilon", "1e-3", "--truths", "2", "--trials", "256"]
+FLAGS = (
+    "--s --gamma --ratio --tokens --outcomes --epsilon --delta --trials --truths --estimators --seed --jobs --out",
+    "--dictionary --family --context --model --text",
+)
+
+
+def gone(group, seconds=20):
+    """Whether no process of the group is left, after waiting for those that are on their way out."""
+    for _ in range(10 * seconds):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def command(*flags):
+    return [sys.executable, "-m", "markov_theory.sweep", *flags]
+
+
+def test_a_sweep_writes_tables_figures_and_trials(tmp_path):
+    environment = {**os.environ, "MPLBACKEND": "TkAgg"}
+    environment.pop("DISPLAY", None)
+    ran = subprocess.run(
+        command(*SMALL, "--jobs", "2", "--out", str(tmp_path)),
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    names = {path.name for path in tmp_path.iterdir()}
+    for stem, ends in {"cells": "csv parquet", "summary": "csv parquet", "n_star_against_s": "png pdf"}.items():
+        assert {f"{stem}.{end}" for end in ends.split()} <= names
+    assert {"trials.sqlite", "growth.json"} <= names
+    csv, parquet = pd.read_csv(tmp_path / "cells.csv"), pd.read_parquet(tmp_path / "cells.parquet")
+    assert len(csv) == len(parquet) > 0
+    for words in ("small-ε", "S6", "no guarantee", "trials"):
+        assert words in ran.stdout
+
+
+def test_rows_from_a_file_are_swept(tmp_path, capsys):
+    rows = np.random.default_rng(0).dirichlet(np.ones(6), size=8)
+    np.savez(tmp_path / "rows.npz", transitions=rows)
+    flags = ["--dictionary", str(tmp_path / "rows.npz"), "--s", "1,2", "--epsilon", "1e-2", "--truths", "1"]
+    assert main([*flags, "--trials", "512", "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
+    assert "rows.npz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--s", "0..4"], "--s must lie in [1, 128]"),
+        (["--s", "1..129"], "--s must lie in [1, 128]"),
+        (["--s", "4..1"], "is empty"),
+        (["--epsilon", "0"], "epsilon must be a finite number > 0, got 0"),
+        (["--delta", "1"], "delta must lie strictly between 0 and 1, got 1"),
+        (["--ratio", "1"], "density_ratio must be a finite number > 1, got 1"),
+        (["--gamma", "50"], "margin must be at most"),
+        (["--tokens", "1"], "n_tokens must be >= 2"),
+        (["--truths", "0"], "truths must be >= 1"),
+        (["--trials", "1"], "trials must be >= 32"),
+        (["--trials", "100"], "trials must be at least"),
+        (["--jobs", "0"], "--jobs must be >= 1"),
+        (["--seed", "-1"], "seed must be >= 0"),
+        (["--estimators", "oracle,guess"], "estimators must be among"),
+        (["--family", "odd"], "family must be one of"),
+        (["--dictionary", "nowhere.npz"], "no dictionary file"),
+        (["--dictionary", "nowhere.npz", "--ratio", "3"], "--ratio does not apply"),
+        (["--dictionary", "made", "--context", "x"], "--context does not apply"),
+    ],
+)
+def test_wrong_values_end_with_one_clear_line(flags, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(flags) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("flags", [["--epsilon", "small"], ["--unknown"]])
+def test_the_parser_refuses_in_one_line_too(flags, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(flags)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_help_explains_every_flag_with_its_unit(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    for flag in " ".join(FLAGS).split():
+        assert f"{flag} " in shown
+    assert "NATS" in shown
+
+
+def test_another_sweep_in_the_folder_is_refused(tmp_path, capsys):
+    assert main([*SMALL, "--estimators", "uniform", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert main([*SMALL, "--estimators", "uniform", "--jobs", "1", "--out", str(tmp_path), "--seed", "1"]) == 2
+    assert "holds another sweep: its" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
+    flags = command(
+        *SMALL, "--s", "2..4", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
+    )
+    started = subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while started.poll() is None and not (tmp_path / "trials.sqlite").exists():
+        time.sleep(0.05)
+    time.sleep(2)
+    os.killpg(started.pid, signal.SIGINT)
+    _, error = started.communicate(timeout=120)
+    assert started.returncode == 130, error
+    assert error == "stopped; the same command goes on from here\n"
+    assert gone(started.pid)
+    finished = subprocess.run(flags, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr

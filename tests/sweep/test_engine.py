@@ -1,0 +1,132 @@
+"""The engine: numbers do not depend on workers, order or interruption; what fails is said and retried."""
+
+import dataclasses
+import sqlite3
+
+import numpy as np
+import pytest
+
+from markov_theory.sweep.engine import local_processes, run_sweep
+from markov_theory.sweep.store import Store
+from markov_theory.sweep.table import cell_table, summary_table
+from markov_theory.sweep.trials import Trials
+
+
+def test_every_cell_is_located_and_more_samples_are_better(sweep, specification, tmp_path):
+    outcome, _ = sweep(tmp_path)
+    assert set(outcome.located) == set(specification.cells())
+    assert outcome.errors == {}
+    oracle = {cell: found for cell, found in outcome.located.items() if cell[2] == "oracle"}
+    assert all(found.n_star == 0 for (s, _, _), found in oracle.items() if s == 1)
+    assert all(10 < found.n_star < 10**5 for (s, _, _), found in oracle.items() if s > 1)
+    assert all(np.isinf(outcome.located[s, t, "uniform"].n_star) for s in (1, 2) for t in (0, 1))
+
+
+def test_processes_give_the_same_numbers_as_this_one(sweep, dictionary, specification, tmp_path):
+    here, _ = sweep(tmp_path / "here")
+    store = Store(tmp_path / "there", specification)
+    with local_processes(dictionary, specification, 2) as executor:
+        there = run_sweep(specification, store, executor)
+    store.close()
+    assert there == here
+    assert stored(tmp_path / "here") == stored(tmp_path / "there")
+
+
+def stored(folder):
+    """All batches but for the seconds that they took."""
+    with sqlite3.connect(folder / "trials.sqlite") as connection:
+        columns = "s, truth, estimator, n_samples, batch, kl, gap, inaccurate"
+        return connection.execute(f"SELECT {columns} FROM batches ORDER BY 1, 2, 3, 4, 5").fetchall()
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 7, 40])
+def test_a_stopped_sweep_resumes_to_the_same_table(sweep, tmp_path, stop_after):
+    whole, executor = sweep(tmp_path / "whole")
+
+    class Stop(BaseException):
+        pass
+
+    calls = iter(range(10**6))
+
+    def stop(*arguments):
+        if next(calls) >= stop_after:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sweep(tmp_path / "stopped", before=stop)
+    kept = len(stored(tmp_path / "stopped"))
+    resumed, second = sweep(tmp_path / "stopped")
+    assert resumed == whole
+    assert stored(tmp_path / "stopped") == stored(tmp_path / "whole")
+    assert second.n_batches == executor.n_batches - kept
+
+
+def test_a_finished_sweep_runs_nothing_again(sweep, tmp_path):
+    first, _ = sweep(tmp_path)
+    again, executor = sweep(tmp_path)
+    assert again == first
+    assert executor.n_batches == 0
+
+
+def test_a_cell_that_fails_is_recorded_and_alone_retried(sweep, specification, tmp_path):
+    def fail(s, truth, estimator, n_samples, batches):
+        if (s, truth, estimator) == (2, 1, "oracle"):
+            raise ZeroDivisionError("planted")
+
+    outcome, _ = sweep(tmp_path, before=fail)
+    assert outcome.errors == {(2, 1, "oracle"): "ZeroDivisionError: planted"}
+    assert len(outcome.located) == len(specification.cells()) - 1
+    retried, _ = sweep(tmp_path)
+    assert retried == sweep(tmp_path.parent / "untroubled")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"seed": 1}, "its seed is 0, this one's is 1"), ({"epsilon": 2e-3}, "its epsilon is 0.001, this one's is 0.002")],
+)
+def test_another_sweep_in_the_folder_is_refused_by_name(sweep, specification, tmp_path, change, words):
+    sweep(tmp_path)
+    with pytest.raises(ValueError, match=words):
+        Store(tmp_path, dataclasses.replace(specification, **change))
+
+
+def test_a_file_that_is_no_store_is_refused_and_kept(specification, tmp_path):
+    (tmp_path / "trials.sqlite").write_text("not a database, but somebody's notes" * 100)
+    with pytest.raises(ValueError, match="not a store of trials"):
+        Store(tmp_path, specification)
+    assert (tmp_path / "trials.sqlite").read_text().startswith("not a database")
+
+
+def test_estimators_of_a_cell_see_the_same_samples(dictionary, specification, monkeypatch):
+    seen = []
+
+    def record(target, n_samples, n_trials, generator):
+        counts = generator.multinomial(n_samples, target, size=n_trials)
+        seen.append(counts.tobytes())
+        return counts
+
+    monkeypatch.setattr("markov_theory.sweep.trials.sample_counts", record)
+    trials = Trials(dictionary, specification)
+    for name in specification.estimators:
+        trials.run(2, 0, name, 100, 3)
+    trials.run(2, 0, "oracle", 100, 4)
+    assert len(set(seen[:3])) == 1
+    assert seen[3] != seen[0]
+
+
+def test_tables_hold_what_was_measured_beside_the_bounds_that_speak_of_it(sweep, dictionary, specification, tmp_path):
+    outcome, _ = sweep(tmp_path)
+    cells = cell_table(specification, outcome.located, Trials(dictionary, specification).instance)
+    assert len(cells) == len(specification.cells())
+    oracle = cells[(cells.estimator == "oracle") & (cells.s > 1)]
+    assert oracle.S6.notna().all()
+    assert oracle.S3.notna().all()
+    assert (oracle.high <= oracle.S6).all()
+    assert (cells.violated == "").all()
+    pursuit = cells[(cells.estimator == "kl-pursuit") & (cells.s > 1)]
+    assert pursuit[["S1", "S2", "S6", "S3"]].isna().all().all()
+    single = cells[(cells.estimator == "kl-pursuit") & (cells.s == 1)]
+    assert single.O2.notna().all()
+    summary = summary_table(cells)
+    assert (summary.median_n_star <= summary.worst_n_star).all()
+    assert (summary.truths == 2).all()
