@@ -1,9 +1,7 @@
-"""The kernel of constrained KL: a working-set Newton method on the homogeneous form, for a batch of problems.
+"""The kernel of constrained KL: a working-set method for a batch of problems over one dictionary.
 
-``max Σ_j f_j log (Pᵀα)_j`` over the simplex equals ``min_{z ≥ 0} −Σ_j f_j log (Pᵀz)_j + Σ_v z_v``, whose optimum
-sums to one: the simplex constraint is gone. With r = f/q, q = Pᵀz, the gradient is 1 − P r and the Hessian
-A diag(f/q²) Aᵀ on the rows A of a working set. A Newton step is a non-negative quadratic programme; the Hessian
-is kept from one step to the next for as long as that converges fast.
+All rows are priced by ``P r``, r = f/q; the rows with weight and those that violate ``P r ≤ 1`` most form the
+working set of a few Newton steps (`markov_theory.solvers._descent`), and so on. ``log max_v (P r)_v`` certifies.
 """
 
 from __future__ import annotations
@@ -13,236 +11,56 @@ import math
 import numpy as np
 
 from markov_theory._checks import Array, IntArray
-from markov_theory._compile import COMPILED, compiled
-from markov_theory.solvers._quadratic import nonnegative_quadratic, subtract_multiple
+from markov_theory._compile import compiled
+from markov_theory.solvers._descent import descend, hessian, newton, take
+from markov_theory.solvers._quadratic import subtract_multiple
 
-MAX_NEWTON = 200
+__all__ = ["newton", "solve_batch"]
+
 MAX_ROUNDS = 200
-SLOW = 0.2  # the Hessian is made anew when a step leaves more than this share of the gap
+FEWEST_NEW = 8
+SHARE = 0.05  # rows join whose violation is more than this share of the worst
+STEPS_A_ROUND = 3.0  # Newton steps a round while rows join: this many times T / w²
+POLISH = 10  # ... and when none do
 FEWEST_TO_POOL = 4
-POOLED_TOLERANCE = 1e-4
 ALIKE = 0.5
 HELPFUL = 0.5
-TINY = 1e-300
-POLISH = 10
+POOLED_TOLERANCE = 1e-4
 MEAN_ROWS = 64
-HALVES = 128
-SMALL = 24  # up to this size a new Hessian costs no more than another step
-FEWEST_NEW = 8
 FAR_BELOW = 0.01
-STEPS_A_ROUND = 3.0
-SHARE = 0.05  # rows join whose violation is more than this share of the worst
+TINY = 1e-300
 
-if COMPILED:
 
-    @compiled
-    def _take(P: Array, rows: IntArray, columns: IntArray) -> Array:
-        """The given rows on the given columns."""
-        A = np.empty((rows.size, columns.size))
-        for i in range(rows.size):
-            row = P[rows[i]]
-            for k in range(columns.size):
-                A[i, k] = row[columns[k]]
-        return A
+@compiled
+def _mean_row(P: Array) -> Array:
+    """The mean row, roughly: of evenly spaced rows where there are many."""
+    mean = np.zeros(P.shape[1])
+    stride = max(1, P.shape[0] // MEAN_ROWS)
+    for v in range(0, P.shape[0], stride):
+        subtract_multiple(mean, -float(stride) / P.shape[0], P[v])
+    return mean
 
-    @compiled
-    def _divide(x: Array, y: Array, out: Array) -> None:
-        """Out = x / y."""
-        for j in range(x.size):
-            out[j] = x[j] / y[j]
 
-    @compiled
-    def _weigh(A: Array, f: Array, q: Array) -> Array:
-        """Columns of A times √f/q."""
-        scaled, weight = np.empty(A.shape), np.empty(f.size)
+@compiled
+def _start(P: Array, f: Array, mean: Array, n_rows: int, guess: Array, z: Array) -> None:
+    """Start at the guess, if it is not zero, else at equal weights on the rows that score best against the mean."""
+    q = np.zeros(f.size)
+    n = 0
+    for v in range(z.size):
+        if guess[v] > 0.0:
+            n += 1
+            z[v] = guess[v]
+            subtract_multiple(q, -z[v], P[v])
+    if n == 0:
+        ratio, score = np.empty(f.size), np.empty(z.size)
         for j in range(f.size):
-            weight[j] = math.sqrt(f[j]) / q[j]
-        for i in range(A.shape[0]):
-            for j in range(f.size):
-                scaled[i, j] = A[i, j] * weight[j]
-        return scaled
-
-    @compiled
-    def _curvature(q: Array, change: Array, f: Array) -> tuple[float, float, float]:
-        """Least and largest relative change, and Σ f (change/q)²."""
-        least, largest, curvature = np.inf, -np.inf, 0.0
-        for j in range(q.size):
-            relative = change[j] / q[j]
-            least, largest = min(least, relative), max(largest, relative)
-            curvature += f[j] * relative * relative
-        return least, largest, curvature
-
-    @compiled
-    def _log_gain(q: Array, change: Array, f: Array, size: float) -> float:
-        """Σ f log(1 + size·change/q)."""
-        gain = 0.0
-        for j in range(q.size):
-            gain += f[j] * math.log1p(size * change[j] / q[j])
-        return gain
-
-else:
-
-    def _take(P: Array, rows: IntArray, columns: IntArray) -> Array:
-        """The given rows on the given columns."""
-        return P[rows[:, None], columns]
-
-    def _divide(x: Array, y: Array, out: Array) -> None:
-        """Out = x / y."""
-        np.divide(x, y, out=out)
-
-    def _weigh(A: Array, f: Array, q: Array) -> Array:
-        """Columns of A times √f/q."""
-        return A * (np.sqrt(f) / q)
-
-    def _curvature(q: Array, change: Array, f: Array) -> tuple[float, float, float]:
-        """Least and largest relative change, and Σ f (change/q)²."""
-        relative = change / q
-        return relative.min(), relative.max(), float(np.dot(f, relative**2))
-
-    def _log_gain(q: Array, change: Array, f: Array, size: float) -> float:
-        """Σ f log(1 + size·change/q)."""
-        return float(np.dot(f, np.log1p(size * change / q)))
-
-
-@compiled
-def hessian(A: Array, f: Array, q: Array) -> Array:
-    """A diag(f/q²) Aᵀ, by blocks of rows: only the lower half is computed."""
-    w = A.shape[0]
-    scaled = _weigh(A, f, q)
-    H = np.empty((w, w))
-    if w <= HALVES:
-        np.dot(scaled, scaled.T, H)
-        return H
-    for start in range(0, w, HALVES):
-        end = min(start + HALVES, w)
-        block = np.dot(scaled[start:end], scaled[:end].T)
-        for i in range(start, end):
-            for j in range(end):
-                H[i, j] = block[i - start, j]
-    for i in range(w):
-        for j in range(i + 1, w):
-            H[i, j] = H[j, i]
-    return H
-
-
-@compiled
-def newton(A: Array, f: Array, z: Array, tolerance: float) -> Array:
-    """Minimise −Σ f log(Aᵀz) + Σ z over z ≥ 0 from a `z` with finite value, to a certified gap of `tolerance`.
-
-    Parameters
-    ----------
-    A : ndarray, shape (w, J)
-        Rows of the working set, restricted to outcomes with f > 0.
-    f : ndarray, shape (J,)
-        Positive frequencies, total 1.
-    z : ndarray, shape (w,)
-        Start; Aᵀz > 0.
-    """
-    z, q = z.copy(), np.dot(z, A)
-    descend(A, f, z, q, hessian(A, f, q), True, tolerance, MAX_NEWTON)
-    return z
-
-
-@compiled
-def descend(A: Array, f: Array, z: Array, q: Array, H: Array, fresh: bool, tolerance: float, n_steps: int) -> None:
-    """Take up to `n_steps` Newton steps of z and q = Aᵀz with the Hessian H, that at z itself if `fresh`."""
-    w = z.size
-    ratio, score, b, y = np.empty(f.size), np.empty(w), np.empty(w), np.empty(w)
-    U, order, n = np.empty((w, w)), np.empty(w, dtype=np.int64), np.int64(0)
-    inside = np.empty(w, dtype=np.bool_)
-    previous = np.inf
-    for _ in range(n_steps):
-        _divide(f, q, ratio)
-        np.dot(A, ratio, score)
-        gap = z.sum() * score.max() - 1.0
-        if gap <= tolerance:
-            break
-        if not fresh and (w <= SMALL or gap > SLOW * previous):
-            H, fresh, n = hessian(A, f, q), True, np.int64(0)
-        previous = gap
-        np.dot(H, z, b)
-        for i in range(w):
-            b[i] += score[i] - 1.0
-            inside[i] = z[i] > 0.0 or score[i] > 1.0
-            y[i] = z[i]
-        n = nonnegative_quadratic(H, b, inside, y, U, order, n)
-        size = _step(A, f, z, q, score, y)
-        if size == 0.0:
-            if not fresh:
-                previous = 0.0  # try again with the Hessian of this point
-                continue
-            for i in range(w):
-                y[i] = z[i] * score[i]  # one EM step: always an ascent of the likelihood
-            if _step(A, f, z, q, score, y) == 0.0:
-                break
-        fresh = False
-
-
-@compiled
-def _step(A: Array, f: Array, z: Array, q: Array, score: Array, y: Array) -> float:
-    """Move z towards y, and q = Aᵀz with it, as far as that lowers the objective; return the share of the way."""
-    slope, mass = 0.0, 0.0
-    for i in range(z.size):
-        y[i] -= z[i]
-        slope += (1.0 - score[i]) * y[i]
-        mass += y[i]
-    if not slope < 0.0:
-        return 0.0
-    change = np.dot(y, A)
-    size = _line_search(q, change, f, mass, slope)
-    if size == 0.0:
-        return 0.0
-    for i in range(z.size):
-        z[i] = max(z[i] + size * y[i], 0.0)
-    np.dot(z, A, q)
-    return size
-
-
-@compiled
-def _line_search(q: Array, change: Array, f: Array, mass: float, slope: float) -> float:
-    """Backtrack from 1 until −Σ f log(q + t·change) + t·mass falls by a quarter of what the slope promises.
-
-    Where no q_j changes by much, log(1 + x) ≥ x − x²/(2 − 2|x|) decides without logarithms.
-    """
-    least, largest, curvature = _curvature(q, change, f)
-    span = max(-least, largest)
-    size = 1.0 if least > -0.99 else -0.99 / least
-    for _ in range(60):
-        if size * span < 0.9 and 0.5 * size * curvature <= -0.75 * slope * (1.0 - size * span):
-            return size
-        if size * mass - _log_gain(q, change, f, size) <= 0.25 * size * slope:
-            return size
-        size *= 0.5
-    return 0.0
-
-
-@compiled
-def _cover(P: Array, f: Array, seen: IntArray, z: Array, q: Array) -> None:
-    """Give weight to more rows until every observed outcome is likely enough.
-
-    At the optimum (P r)_v ≤ 1, so that q_j ≥ f_j P_vj for every row v; a start must not be far below that.
-    """
-    for j in seen:
-        if q[j] < FAR_BELOW * f[j]:
-            best = np.argmax(P[:, j])
-            if q[j] < FAR_BELOW * f[j] * P[best, j]:
-                z[best] += f[j]
-                subtract_multiple(q, -f[j], P[best])
-
-
-@compiled
-def _cold_start(P: Array, f: Array, mean: Array, n_rows: int, z: Array, q: Array) -> None:
-    """Put equal weights on the rows that score best against the mean row, and more where needed; q = Pᵀz."""
-    ratio = np.empty(f.size)
-    for j in range(f.size):
-        ratio[j] = f[j] / max(mean[j] + f[j], TINY)
-    score = np.dot(P, ratio)
-    q[:] = 0.0
-    for _ in range(n_rows):
-        best = np.argmax(score)
-        score[best] = -1.0
-        z[best] = 1.0 / n_rows
-        subtract_multiple(q, -z[best], P[best])
+            ratio[j] = f[j] / max(mean[j] + f[j], TINY)
+        np.dot(P, ratio, score)
+        for _ in range(n_rows):
+            best = np.argmax(score)
+            score[best] = -1.0
+            z[best] = 1.0 / n_rows
+            subtract_multiple(q, -z[best], P[best])
     _cover(P, f, z, q)
 
 
@@ -302,7 +120,7 @@ def _joined(z: Array, score: Array, worst: float) -> tuple[IntArray, bool]:
 def _improve(P: Array, f: Array, z: Array, rows: IntArray, shared: Array, place: IntArray, aim: float, n: int) -> None:
     """Take up to n steps on the given rows alone; the weights `z` (over all rows) are replaced."""
     seen = _observed(f)
-    A = _take(P, rows, seen)
+    A = take(P, rows, seen)
     g, inner, q = np.empty(seen.size), np.empty(rows.size), np.empty(seen.size)
     for k in range(seen.size):
         g[k] = f[seen[k]]
@@ -314,7 +132,7 @@ def _improve(P: Array, f: Array, z: Array, rows: IntArray, shared: Array, place:
         n_known += at[i] >= 0
     fresh = n_known < rows.size
     np.dot(inner, A, q)
-    H = hessian(A, g, q) if fresh else _take(shared, at, at)
+    H = hessian(A, g, q) if fresh else take(shared, at, at)
     descend(A, g, inner, q, H, fresh, aim, n)
     for i in range(rows.size):
         z[rows[i]] = inner[i]
@@ -338,8 +156,8 @@ def _rounds(
     P: Array, F: Array, alpha: Array, gap: Array, rounds: IntArray, shared: Array, place: IntArray, tolerance: float
 ) -> None:
     """Price all rows for all pending problems by one matrix product; solve each again with its violating rows."""
-    pending = np.arange(F.shape[0])
     n_pending = F.shape[0]
+    pending = np.arange(n_pending)
     ratio, score, nowhere = np.empty(F.shape), np.empty(alpha.shape), np.full(P.shape[0], -1)
     while n_pending > 0:
         for k in range(n_pending):
@@ -364,13 +182,15 @@ def _rounds(
 
 
 @compiled
-def _pool(P: Array, F: Array, mean: Array, first_rows: int, guess: Array, place: IntArray) -> Array:
-    """Fit the pooled data of problems that look alike: weights to start from, and the Hessian on the likely rows.
+def _pooled(F: Array, mean: Array) -> Array:
+    """Pooled frequencies of problems that look alike, shape (1, J); all zero if they do not.
 
     They look alike if the pooled frequencies are much closer to those of each problem than the mean row is.
     """
     R, J = F.shape
     pooled, near, far = np.zeros((1, J)), 0.0, 0.0
+    if R < FEWEST_TO_POOL:
+        return pooled
     for i in range(R):
         subtract_multiple(pooled[0], -1.0 / R, F[i])
     for i in range(R):
@@ -379,24 +199,30 @@ def _pool(P: Array, F: Array, mean: Array, first_rows: int, guess: Array, place:
                 near += F[i, j] * math.log(F[i, j] / pooled[0, j])
                 far += F[i, j] * math.log(F[i, j] / max(mean[j], TINY))
     if near > ALIKE * far:
-        return np.empty((0, 0))
-    gap, rounds, none = np.full(1, np.inf), np.zeros(1, dtype=np.int64), np.empty((0, 0))
-    _cold_start(P, pooled[0], mean, first_rows, guess[0], np.empty(J))
-    _rounds(P, pooled, guess, gap, rounds, none, place, POOLED_TOLERANCE)
-    seen = _observed(pooled[0])
-    ratio = np.empty(J)
-    _price(P, pooled[0], guess[0], ratio)
-    score = np.dot(P, ratio)
-    n = min(P.shape[0], 2 * first_rows + 2 * int((guess[0] > 0.0).sum()))
+        pooled[:] = 0.0
+    return pooled
+
+
+@compiled
+def _likely_hessian(P: Array, f: Array, z: Array, place: IntArray, first_rows: int) -> Array:
+    """Hessian at the fit z to pooled data, on the rows likely to be needed; `place` says where each row is in it."""
+    seen, ratio, score = _observed(f), np.empty(f.size), np.empty(z.size)
+    _price(P, f, z, ratio)
+    np.dot(P, ratio, score)
+    n = 2 * first_rows
+    for v in range(z.size):
+        n += 2 * (z[v] > 0.0)
+    n = min(n, z.size)
     rows = np.empty(n, dtype=np.int64)
     for k in range(n):
         rows[k] = np.argmax(score)
         score[rows[k]] = -1.0
         place[rows[k]] = k
-    A, q = _take(P, rows, seen), np.empty(seen.size)
+    A, g, q = take(P, rows, seen), np.empty(seen.size), np.empty(seen.size)
     for k in range(seen.size):
-        q[k] = pooled[0, seen[k]] / ratio[seen[k]]
-    return hessian(A, pooled[0][seen], q)
+        g[k] = f[seen[k]]
+        q[k] = g[k] / ratio[seen[k]]
+    return hessian(A, g, q)
 
 
 @compiled
@@ -422,22 +248,15 @@ def solve_batch(P: Array, F: Array, tolerance: float, first_rows: int) -> tuple[
     """
     R, T = F.shape[0], P.shape[0]
     alpha, gap, rounds = np.zeros((R, T)), np.full(R, np.inf), np.zeros(R, dtype=np.int64)
-    mean, q = np.zeros(P.shape[1]), np.empty(P.shape[1])
-    stride = max(1, T // MEAN_ROWS)
-    for v in range(0, T, stride):
-        subtract_multiple(mean, -float(stride) / T, P[v])
-    shared, place, guess = np.empty((0, 0)), np.full(T, -1), np.zeros((1, T))
-    if R >= FEWEST_TO_POOL:
-        shared = _pool(P, F, mean, first_rows, guess, place)
-    known = _observed(guess[0])
+    mean = _mean_row(P)
+    place = np.full(T, -1)
+    shared, guess = np.empty((0, 0)), np.zeros((1, T))
+    pooled = _pooled(F, mean)
+    if pooled.max() > 0.0:
+        _start(P, pooled[0], mean, first_rows, guess[0], guess[0])
+        _rounds(P, pooled, guess, np.full(1, np.inf), np.zeros(1, dtype=np.int64), shared, place, POOLED_TOLERANCE)
+        shared = _likely_hessian(P, pooled[0], guess[0], place, first_rows)
     for i in range(R):
-        if known.size == 0:
-            _cold_start(P, F[i], mean, first_rows, alpha[i], q)
-            continue
-        q[:] = 0.0
-        for v in known:
-            alpha[i, v] = guess[0, v]
-            subtract_multiple(q, -guess[0, v], P[v])
-        _cover(P, F[i], alpha[i], q)
+        _start(P, F[i], mean, first_rows, guess[0], alpha[i])
     _rounds(P, F, alpha, gap, rounds, shared, place, tolerance)
     return alpha, gap, rounds

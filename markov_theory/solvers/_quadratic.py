@@ -140,7 +140,7 @@ def _to_minimum(b: Array, y: Array, U: Array, order: IntArray, n: int, x: Array)
             x[k] = b[order[k]]
         _solve_transposed(U, n, x)
         _solve_upper(U, n, x)
-        leaving, share = np.int64(-1), 1.0
+        leaving, share = 0 * n - 1, 1.0
         for k in range(n):
             now = y[order[k]]
             if x[k] < 0.0 and now < share * (now - x[k]):
@@ -166,7 +166,7 @@ def _slide(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, column
     for k in range(n):
         slope -= column[k] * (np.dot(H[order[k]], y) - b[order[k]])
     sign = 1.0 if slope <= 0.0 else -1.0
-    leaving, shortest = np.int64(-1), y[i] if sign < 0.0 else np.inf
+    leaving, shortest = 0 * n - 1, y[i] if sign < 0.0 else np.inf
     for k in range(n):
         if sign * column[k] > 1e-9 and y[order[k]] < shortest * sign * column[k]:
             leaving, shortest = k, y[order[k]] / (sign * column[k])
@@ -199,7 +199,8 @@ def _enter(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, work: 
 @compiled
 def _primal(H: Array, b: Array, y: Array, U: Array, order: IntArray, work: Array) -> int:
     """Lower the objective from the feasible `y`, one variable at a time; sure but slow. Returns the factor's size."""
-    w, n = b.size, np.int64(0)
+    w = b.size
+    n = 0 * w
     scale = _scale(b)
     for i in range(w):
         if y[i] > 0.0:
@@ -211,7 +212,7 @@ def _primal(H: Array, b: Array, y: Array, U: Array, order: IntArray, work: Array
             work[order[k]] = np.inf
         for i in range(w):
             work[i] -= b[i]
-        entering = np.argmin(work)
+        entering = int(np.argmin(work))
         if work[entering] >= -scale:
             break
         n = _enter(H, b, U, order, n, entering, work, y)

@@ -20,7 +20,7 @@ COARSE = 1e-2  # accuracy of the first rounds of a solve, at most, nats
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a search early: relaxations solved, seconds, and the number of tied supports that are listed."""
+    """What ends a search early: problems solved, seconds, and the number of tied supports that are listed."""
 
     nodes: int
     seconds: float | None

@@ -30,7 +30,7 @@ class BestSubset(MixtureFit):
     complete : ndarray of bool, shape (R,)
         Whether `supports` holds all of them: not so if a limit on nodes, time or ties ended the search for more.
     nodes : ndarray of int, shape (R,)
-        Relaxed problems solved; 0 where none was needed.
+        Concave problems solved, relaxed ones and fits on s rows; 0 where none was needed.
     """
 
     supports: tuple[tuple[Support, ...], ...]
@@ -71,8 +71,8 @@ def best_subset(
     tolerance : float
         Certified gap to reach, nats per sample; supports within half of it of the best count as ties.
     max_nodes : int
-        Relaxed problems to solve for each of the R problems, to within s + 1; then the best mixture found is
-        returned with status ``"feasible"`` and its proven gap.
+        Relaxed problems and fits to solve for each of the R problems, to within s + 1; then the best mixture found
+        is returned with status ``"feasible"`` and its proven gap.
     time_limit : float, optional
         Seconds for each problem, to the same effect. The answer then depends on the machine and its load, which
         `max_nodes` does not.
