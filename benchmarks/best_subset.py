@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -25,10 +27,7 @@ from rich.table import Table
 from markov_theory.randomness import named_generator
 from markov_theory.solvers.best_subset import best_subset
 
-try:
-    import pyscipopt
-except ImportError:
-    pyscipopt = None
+pyscipopt: Any = importlib.import_module("pyscipopt") if importlib.util.find_spec("pyscipopt") else None
 
 # T, J, N, rows in the truth, s, whether SCIP is tried
 CASES = [
@@ -108,10 +107,10 @@ def likelihood(rows: np.ndarray, counts: np.ndarray, alpha: np.ndarray) -> float
 
 def measure(case: tuple[int, int, int, int, int, bool], n_instances: int, seconds: float) -> list[str]:
     """One row of the table."""
-    *size, sparsity, peer = case
+    T, J, N, truth, sparsity, peer = case
     ours, theirs, nodes, gaps, proven, difference = [], [], [], [], 0, []
     for number in range(n_instances):
-        rows, counts = instance(*size, number)
+        rows, counts = instance(T, J, N, truth, number)
         runs: list[float] = []
         while len(runs) < RUNS and sum(runs) < LONG:
             start = time.process_time()
@@ -128,7 +127,7 @@ def measure(case: tuple[int, int, int, int, int, bool], n_instances: int, second
             difference.append(likelihood(rows, counts, fit.alpha[0]) - likelihood(rows, counts, weights))
     median, certified = statistics.median(ours), sum(gap <= 1e-9 for gap in gaps)
     shown = [f"{median * 1e3:.2f}", f"{certified}/{n_instances}", f"{max(gaps):.0e}", f"{statistics.median(nodes):.0f}"]
-    row = [*map(str, size), str(sparsity), *shown]
+    row = [*map(str, (T, J, N, truth, sparsity)), *shown]
     if not theirs:
         return [*row, "", "", "", ""]
     mark = ">" if proven <= n_instances / 2 else ""

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "markov_theory"
 ORDER = (
     ("_checks", "_compile"),
     ("randomness", "divergences"),
-    ("dictionary",),
+    ("chain", "dictionary"),
     ("families",),
     ("solvers",),
     ("instance",),

@@ -11,7 +11,7 @@ from markov_theory.solvers._splicing import pursue_batch
 from markov_theory.solvers.result import FEASIBLE, MixtureFit, certified, frequencies
 from markov_theory.solvers.simplex_mle import FIRST_ROWS
 
-RELAXED_TOLERANCE = 1e-7
+RELAXED_TOLERANCE = 1e-8
 DEPENDENT = 1e-7  # an atom whose part outside the span is smaller than this (relative) adds no direction
 
 

@@ -1,5 +1,9 @@
 """Constrained KL: certificates, a second opinion, degenerate dictionaries, hostile data."""
 
+import subprocess
+import sys
+import warnings
+
 import cvxpy
 import numpy as np
 import pytest
@@ -7,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markov_theory.randomness import named_generator
+from markov_theory.solvers._newton import solve_batch
 from markov_theory.solvers.simplex_mle import simplex_mle
-from tests.certificates import assert_maximum, assert_weights, mean_log_likelihood
+from tests.certificates import assert_maximum, assert_weights, jensen_gap, mean_log_likelihood
+from tests.solvers.adversarial import adversarial_problem
 from tests.strategies import dictionaries
 
 
@@ -121,3 +127,92 @@ def test_a_missed_tolerance_is_said():
 def test_tolerance_must_be_positive(tolerance):
     with pytest.raises(ValueError, match="tolerance must be"):
         simplex_mle([[1.0]], [1], tolerance=tolerance)
+
+
+def missed_and_unsaid(seeds):
+    """Of the adversarial problems of these seeds: how many, how many above 1e-9, how many of those say otherwise."""
+    total, missed, unsaid = 0, 0, 0
+    for seed in seeds:
+        rows, counts = adversarial_problem(named_generator(seed, "adversarial"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fit = simplex_mle(rows, counts)
+        data = counts.sum(axis=1) > 0
+        assert_weights(fit.alpha)
+        assert (fit.status[~data] == "no data").all()
+        gap, said = jensen_gap(rows, counts[data], fit.alpha[data]), fit.status[data] != "optimal"
+        above = ~(gap <= 1e-9 + 1e-12)
+        total, missed, unsaid = total + data.sum(), missed + above.sum(), unsaid + (above & ~said).sum()
+    return total, missed, unsaid
+
+
+def test_adversarial_problems_are_certified():
+    total, missed, unsaid = missed_and_unsaid(range(150))
+    assert total > 300
+    assert (missed, unsaid) == (0, 0)
+
+
+@pytest.mark.long
+def test_ten_thousand_adversarial_problems_are_certified():
+    total, missed, unsaid = missed_and_unsaid(range(1000, 4500))
+    assert total >= 10_000
+    assert unsaid == 0
+    assert missed <= total / 1000
+
+
+@pytest.mark.parametrize("same_truth", [True, False])
+@pytest.mark.parametrize("N", [10**3, 10**7])
+def test_batches_reach_a_fine_tolerance(N, same_truth):
+    rows, counts = random_problem(5, 128, 96, N, 8, n_problems=16)
+    if not same_truth:
+        counts = np.vstack([random_problem(seed, 128, 96, N, 3, n_problems=1)[1] for seed in range(16)])
+    assert_maximum(rows, counts, simplex_mle(rows, counts, 1e-11), 1e-11)
+
+
+@pytest.mark.parametrize("N", [10**4, 10**6])
+def test_dense_truths_are_certified(N):
+    rows, counts = random_problem(6, 256, 256, N, 200, n_problems=1)
+    assert_maximum(rows, counts, simplex_mle(rows, counts))
+
+
+def test_peaked_rows_with_more_outcomes_than_samples():
+    generator = named_generator(0, "peaked rows")
+    rows = np.exp(4 * generator.standard_normal((300, 400)))
+    rows /= rows.sum(axis=1, keepdims=True)
+    counts = generator.multinomial(100, rows[:5].mean(axis=0), size=6)
+    assert_maximum(rows, counts, simplex_mle(rows, counts))
+
+
+def test_the_answer_is_the_same_bit_for_bit_when_asked_again():
+    rows, counts = random_problem(7, 80, 60, 5000, 6)
+    assert (simplex_mle(rows, counts).alpha == simplex_mle(rows, counts).alpha).all()
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+import numpy as np
+from markov_theory._compile import COMPILED
+from markov_theory.randomness import named_generator
+from markov_theory.solvers._newton import solve_batch
+from tests.solvers.adversarial import adversarial_problem
+assert not COMPILED
+laws = []
+for seed in range(40):
+    rows, counts = adversarial_problem(named_generator(seed, "without numba"))
+    counts = counts[counts.sum(axis=1) > 0]
+    frequency = counts / counts.sum(axis=1, keepdims=True)
+    laws.append((solve_batch(rows, frequency, 1e-9, min(16, len(rows)))[0] @ rows).ravel())
+np.save(sys.argv[1], np.concatenate(laws))
+"""
+
+
+def test_numpy_alone_gives_the_same_answers(tmp_path):
+    subprocess.run([sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "laws.npy")], check=True)
+    laws = []
+    for seed in range(40):
+        rows, counts = adversarial_problem(named_generator(seed, "without numba"))
+        counts = counts[counts.sum(axis=1) > 0]
+        frequency = counts / counts.sum(axis=1, keepdims=True)
+        laws.append((solve_batch(rows, frequency, 1e-9, min(16, len(rows)))[0] @ rows).ravel())
+    np.testing.assert_allclose(np.concatenate(laws), np.load(tmp_path / "laws.npy"), atol=1e-7)
