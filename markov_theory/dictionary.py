@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -121,7 +122,7 @@ class Dictionary:
         path = Path(path)
         if path.suffix != ".npz":
             raise ValueError(f"a dictionary is saved as .npz, got {path.name!r}")
-        partial = path.with_suffix(".partial.npz")
+        partial = path.with_suffix(f".{os.getpid()}.npz")
         np.savez_compressed(
             partial,
             transitions=self.transitions,

@@ -85,8 +85,12 @@ def _draw_estimator(axis: Axes, rows: pd.DataFrame, name: str) -> None:
     """Median over truths with its interval, worst truth as a dash; cells outside the small-ε regime hollow."""
     colour = COLOURS.get(name, "#000000")
     shown = rows[np.isfinite(rows.median_n_star) & (rows.median_n_star > 0)]
-    missing = len(rows) - len(shown)
-    label = f"N* of {name}" + (f" ({missing} of {len(rows)} are 0 or not reached)" if missing else "")
+    zero, unreached = (rows.median_n_star == 0).sum(), (~np.isfinite(rows.median_n_star)).sum()
+    label = (
+        f"N* of {name}"
+        + (f" (0 at {zero} s)" if zero else "")
+        + (f" (not reached at {unreached} s)" if unreached else "")
+    )
     below = shown.median_n_star - shown.median_low.clip(lower=0)
     above = shown.median_high - shown.median_n_star
     filled = [colour if small else "white" for small in shown.small_epsilon]

@@ -20,8 +20,8 @@ BATCH = 32
 STEPS_PER_OCTAVE = 16
 MAX_POINTS = 64
 CLIMB_TRIALS = 512
-WITHIN = 1.2  # an interval of N* is settled within this factor of the estimate ...
-AIM = 1.16  # ... so points about this far from it are decided
+WITHIN = 1.2  # an interval of N* is settled within this factor of its middle ...
+AIM = 1.16  # ... so points about this far from the estimate are decided
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Design:
     """
 
     delta: float
-    max_trials: int = 4096
+    max_trials: int = 16384
     max_samples: int = 2**40
     level: float = 0.05
 
@@ -76,7 +76,7 @@ class Located:
     low, high : float
         N* lies in (low, high] unless an event of probability `Design.level` happened; low = -1: even N = 0 may do.
     settled : bool
-        Whether the interval lies within ±20 % of the estimate, or between neighbouring whole numbers.
+        Whether the interval is within ±20 % (``high <= 1.2² low``) or between neighbouring whole numbers.
     curve : tuple of (N, trials, failures)
     """
 
@@ -188,8 +188,7 @@ def _settled(curve: FailureCurve) -> bool:
     low, high = curve.bracket()
     if high == math.inf:
         return False
-    n_star = min(max(curve.estimate(), low + 1), high)
-    return (low >= n_star / WITHIN and high <= n_star * WITHIN) or high - low <= 1
+    return high <= WITHIN**2 * low or high - low <= 1
 
 
 def _targets(curve: FailureCurve) -> list[int]:

@@ -51,8 +51,8 @@ def test_intervals_cover(df):
 def test_a_settled_interval_is_within_twenty_per_cent(df):
     found, n_trials = run(wilks(df), Design(0.05))
     assert found.settled
-    assert found.low >= found.n_star / 1.2
-    assert found.high <= found.n_star * 1.2
+    assert found.high <= 1.44 * found.low
+    assert found.low < found.n_star <= found.high
     assert n_trials < 15_000
 
 
