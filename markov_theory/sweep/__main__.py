@@ -20,6 +20,9 @@ from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import Trials, compile_estimators
 
 
+HUGE_RATIO = 1e6
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0; 1 a violated bound or a failed cell; 2 wrong input; 130 stopped."""
     arguments = parser().parse_args(argv)
@@ -73,6 +76,11 @@ def _measure(dictionary: Dictionary, specification: Specification, store: Store,
     for quantity, value in dictionary.describe():
         shown.add_row(quantity, value)
     console.print(shown)
+    if dictionary.density_ratio > HUGE_RATIO:
+        console.print(
+            f"the density ratio is huge ({dictionary.density_ratio:.2g}): some row gives an outcome next to no "
+            "probability; nothing is clipped, and bounds that contain c say accordingly little"
+        )
     if COMPILED:
         with errors.status("compiling the solvers (the first time only)"):
             compile_estimators(specification.estimators)

@@ -132,3 +132,20 @@ def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
     assert gone(started.pid)
     finished = subprocess.run(flags, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.real_model
+def test_the_rows_of_a_language_model_are_swept(tmp_path, capsys):
+    flags = ["--dictionary", "llm", "--tokens", "64", "--outcomes", "128", "--s", "1,2", "--epsilon", "1e-3"]
+    small = ["--truths", "1", "--trials", "256", "--estimators", "oracle,kl-pursuit", "--jobs", "1"]
+    assert main([*flags, *small, "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    for words in ("smollm2-135m", "rest mass, mean", "the density ratio is huge", "coherence"):
+        assert words in shown
+    cells = pd.read_csv(tmp_path / "out" / "cells.csv")
+    assert np.isfinite(cells.n_star).all()
+
+
+def test_wrong_options_for_the_language_model_are_refused_in_its_own_words(capfd):
+    assert main(["--dictionary", "llm", "--tokens", "0", "--s", "1"]) == 2
+    assert "tokens" in capfd.readouterr().err

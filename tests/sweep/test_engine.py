@@ -5,6 +5,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from markov_theory.sweep.engine import local_processes, run_sweep
 from markov_theory.sweep.store import Store
@@ -37,6 +38,13 @@ def stored(folder):
     with sqlite3.connect(folder / "trials.sqlite") as connection:
         columns = "s, truth, estimator, n_samples, batch, kl, gap, inaccurate"
         return connection.execute(f"SELECT {columns} FROM batches ORDER BY 1, 2, 3, 4, 5").fetchall()
+
+
+def test_a_worker_has_one_thread_for_linear_algebra(dictionary, specification):
+    with local_processes(dictionary, specification, 2) as executor:
+        pools = executor.submit(threadpool_info).result()
+    assert pools
+    assert {pool["num_threads"] for pool in pools} == {1}
 
 
 @pytest.mark.parametrize("stop_after", [0, 1, 7, 40])
