@@ -73,6 +73,7 @@ def scip(rows: np.ndarray, counts: np.ndarray, sparsity: int, seconds: float) ->
     """Weights found by SCIP, and whether it proved them optimal (to its own tolerance, 1e-6) in time."""
     model = pyscipopt.Model()
     model.hideOutput()
+    model.setParam("timing/clocktype", 1)  # of the processor
     model.setParam("limits/time", seconds)
     T = rows.shape[0]
     alpha = [model.addVar(lb=0, ub=1) for _ in range(T)]

@@ -112,8 +112,10 @@ def _cover(A: Array, f: Array, banned: np.ndarray, rows: IntArray, z: Array) -> 
 
 
 @compiled
-def branch_rows(A: Array, f: Array, included: IntArray, rows: IntArray, z: Array, room: int) -> tuple[IntArray, Array]:
-    """Up to `room` rows v₁, …, v_b of a relaxed solution to branch on, and the weights to expect without each.
+def branch_rows(
+    A: Array, f: Array, included: IntArray, rows: IntArray, z: Array, room: int
+) -> tuple[IntArray, Array, Array]:
+    """Up to `room` rows v₁, …, v_b of a relaxed solution to branch on; the weights and the loss to expect without each.
 
     They are the rows not included, by falling second-order loss of dropping them.
     """
@@ -126,7 +128,7 @@ def branch_rows(A: Array, f: Array, included: IntArray, rows: IntArray, z: Array
     inverse = np.linalg.inv(H)
     loss = np.zeros(z.size)
     for i in range(z.size):
-        loss[i] = z[i] ** 2 / max(inverse[i, i], 1e-300)
+        loss[i] = 0.5 * z[i] ** 2 / max(inverse[i, i], 1e-300)
     for v in included:
         loss[rows == v] = -1.0
     order = np.argsort(-loss)[: min((loss >= 0.0).sum(), room)]
@@ -134,4 +136,4 @@ def branch_rows(A: Array, f: Array, included: IntArray, rows: IntArray, z: Array
     for k in range(order.size):
         i = order[k]
         starts[k] = np.maximum(z - z[i] / max(inverse[i, i], 1e-300) * inverse[i], 0.0)
-    return rows[order], starts
+    return rows[order], starts, loss[order]

@@ -15,7 +15,8 @@ from markov_theory.solvers._splicing import pursue_batch
 Support = tuple[int, ...]
 NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 WORST = -1e300  # below every finite log-likelihood: what can give the data only with probability zero is closed
-COARSE = 1e-2  # accuracy of the first rounds of a solve, at most, nats
+EASY = 0.3  # the first round of a solve is as accurate as this part of the distance to be told
+COARSE = 3e-2  # accuracy of the first rounds of a solve, at most, nats
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,8 @@ class Search:
     def _branch(self, node: _Node) -> None:
         """Replace a node by its children."""
         room = self.sparsity - node.included.size
-        aim = min(max(0.1 * (node.upper - self._threshold()), self.accuracy), COARSE)
-        branch, starts = branch_rows(self.A, self.f, node.included, node.rows, node.weights, room)
-        self._leaf(np.concatenate((node.included, branch)), node, aim)
+        branch, starts, losses = branch_rows(self.A, self.f, node.included, node.rows, node.weights, room)
+        self._leaf(np.concatenate((node.included, branch)), node)
         if branch.size < room:
             self.closed = max(self.closed, node.upper)
         banned = np.zeros(self.A.shape[0], dtype=np.bool_)
@@ -150,6 +150,7 @@ class Search:
         for i, v in enumerate(branch):
             banned[v] = True
             stay = node.rows != v
+            aim = self._aim(node.upper - losses[i])
             rows, weights, _, upper = relax(
                 self.A,
                 self.f,
@@ -171,11 +172,15 @@ class Search:
             key = (-upper, -included.size, self.nodes)
             heapq.heappush(self.heap, _Node(key, included, excluded, rows, weights))
 
-    def _leaf(self, leaf: IntArray, node: _Node, aim: float) -> None:
+    def _aim(self, expected: float) -> float:
+        """Accuracy for the first round of a solve: a part of the expected bound's distance from the threshold."""
+        return min(max(EASY * abs(expected - self._threshold()), self.accuracy), COARSE)
+
+    def _leaf(self, leaf: IntArray, node: _Node) -> None:
         """Fit and record the mixtures of the rows `leaf`, starting from the node's weights."""
         start = np.zeros(self.A.shape[0])
         start[node.rows] = node.weights
-        rows, weights, value, upper = self._fit(leaf, start[leaf], aim)
+        rows, weights, value, upper = self._fit(leaf, start[leaf], self._aim(node.upper))
         self.nodes += 1
         self.closed = max(self.closed, upper)
         self._record(rows, weights, value)

@@ -3,6 +3,7 @@
 from concurrent.futures import Executor, Future
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from markov_theory.families import make_dictionary
 from markov_theory.sweep.engine import run_sweep
@@ -57,7 +58,8 @@ def sweep(dictionary, specification):
         prepare(dictionary, specification)
         store, executor = Store(folder, specification), Inline(before)
         try:
-            return run_sweep(specification, store, executor), executor
+            with threadpool_limits(1):  # as in a worker: the number of threads changes the last bits
+                return run_sweep(specification, store, executor), executor
         finally:
             store.close()
 
