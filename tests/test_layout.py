@@ -16,7 +16,7 @@ ORDER = (
     ("chain", "dictionary"),
     ("families",),
     ("solvers",),
-    ("instance",),
+    ("instance", "embedding_instance"),
     ("sampling",),
     ("bounds",),
     ("estimators",),

@@ -30,7 +30,8 @@ class Bound(ABC):
     speaks_of : tuple of str
         The estimator classes whose failure it bounds: ``"one-to-one"`` (maximum likelihood over single
         rows), ``"oracle"`` (maximum likelihood on the known support), ``"l0"`` (exact maximum likelihood over
-        s-sparse mixtures), ``"simplex"`` (over all mixtures; read with s = T), ``"any"`` (lower bounds).
+        s-sparse mixtures), ``"simplex"`` (over all mixtures; read with s = T), ``"any"`` (lower bounds); for
+        the embedding mixture ``"embedding-oracle"`` and ``"embedding-l0"``.
     statement, reason : str
         What holds, in symbols and units; why, in a sentence or two.
     increasing, decreasing : tuple of str

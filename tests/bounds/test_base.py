@@ -24,13 +24,19 @@ SCALARS = {
     "epsilon": accuracies(),
     "delta": failure_levels(),
     "gap": st.floats(0, 1e-3),
+    "logit_spread": st.floats(-3, 3).map(lambda exponent: 10.0**exponent),
+    "radius": st.floats(-3, 3).map(lambda exponent: 10.0**exponent),
+    "degrees_of_freedom": st.integers(0, 500),
+    "ball_active": st.booleans(),
 }
 ARRAYS = {
     "transitions": ROWS,
     "support_rows": ROWS,
+    "support_scores": [[1.0, 0.3], [-1.0, 0.5], [0.0, 1.0]],
     "target": np.mean(ROWS, axis=0),
     "laws": [[0.01, 0.99], [0.99, 0.01]],
 }
+CLASSES = {"one-to-one", "oracle", "l0", "simplex", "any", "embedding-l0", "embedding-oracle"}
 DECLARED = [(label, name) for label, bound in BOUNDS.items() for name in bound.increasing + bound.decreasing]
 
 
@@ -54,7 +60,7 @@ def test_declared_monotonicities_hold(label, name, data):
 def test_a_bound_says_what_it_is(bound):
     assert bound.kind in ("upper", "lower", "prediction")
     assert bound.origin in ("paper", "derived")
-    assert set(bound.speaks_of) <= {"one-to-one", "oracle", "l0", "simplex", "any"}
+    assert set(bound.speaks_of) <= CLASSES
     assert bound.statement
     assert bound.reason
     assert set(bound.increasing + bound.decreasing) <= set(bound.inputs())
@@ -63,7 +69,7 @@ def test_a_bound_says_what_it_is(bound):
 
 
 def test_labels_are_keys_in_the_order_of_the_theory():
-    assert list(BOUNDS) == ["O1", "O2", "O3", "O4", "O5", "S1", "S2", "S2H", "S3", "S4", "S6"]
+    assert " ".join(BOUNDS) == "O1 O2 O3 O4 O5 S1 S2 S2H S3 S4 S6 E1 E2 E3 E4"
     assert all(bound.label == label for label, bound in BOUNDS.items())
 
 
