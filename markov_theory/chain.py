@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from markov_theory._checks import Array, IntArray, as_laws, as_transitions, whole
@@ -55,7 +55,7 @@ class MarkovChain:
     @cached_property
     def recurrent_classes(self) -> tuple[tuple[int, ...], ...]:
         """Closed communicating classes, each sorted, in the order of their least states."""
-        _, label = connected_components(csr_array(self.transitions > 0), directed=True, connection="strong")
+        _, label = connected_components(coo_array(self.transitions > 0), directed=True, connection="strong")
         classes = [np.flatnonzero(label == k) for k in range(label.max() + 1)]
         closed = [c for c in classes if not np.delete(self.transitions[c], c, axis=1).any()]
         return tuple(sorted(tuple(c.tolist()) for c in closed))

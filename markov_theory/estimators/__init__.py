@@ -3,6 +3,7 @@
 from markov_theory.estimators.base import RowEstimator
 from markov_theory.estimators.baselines import SmoothedEmpirical, UniformMixture
 from markov_theory.estimators.mixtures import OMP, ConstrainedKL, ExactL0, KLPursuit, NearestRow, Oracle
+from markov_theory.estimators.selected import SelectedKLPursuit
 
 ESTIMATORS: dict[str, type[RowEstimator]] = {
     estimator.name: estimator
@@ -10,6 +11,7 @@ ESTIMATORS: dict[str, type[RowEstimator]] = {
         Oracle,
         ConstrainedKL,
         KLPursuit,
+        SelectedKLPursuit,
         OMP,
         ExactL0,
         NearestRow,
@@ -27,6 +29,7 @@ __all__ = [
     "NearestRow",
     "Oracle",
     "RowEstimator",
+    "SelectedKLPursuit",
     "SmoothedEmpirical",
     "UniformMixture",
 ]

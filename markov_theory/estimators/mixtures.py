@@ -10,7 +10,8 @@ import numpy as np
 from markov_theory._checks import Array
 from markov_theory.estimators.base import RowEstimator
 from markov_theory.solvers.best_subset import MAX_NODES, best_subset
-from markov_theory.solvers.pursuit import kl_pursuit, orthogonal_matching_pursuit
+from markov_theory.solvers.matching_pursuit import orthogonal_matching_pursuit
+from markov_theory.solvers.pursuit import kl_pursuit
 from markov_theory.solvers.result import FEASIBLE, MixtureFit
 from markov_theory.solvers.simplex_mle import simplex_mle
 
@@ -131,12 +132,13 @@ class OMP(RowEstimator):
 
     def _fit(self, transitions: Array, counts: Array) -> dict[str, Any]:
         alpha = np.zeros((counts.shape[0], transitions.shape[0]))
-        for i, n in enumerate(counts):
-            weights = orthogonal_matching_pursuit(transitions, n / max(n.sum(), 1), self.sparsity)
-            rows = np.flatnonzero(weights)
-            if rows.size == 0:
+        frequencies = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        pursuit = orthogonal_matching_pursuit(transitions, frequencies, self.sparsity)
+        for i, (n, size) in enumerate(zip(counts, pursuit.sizes, strict=True)):
+            if size == 0:
                 alpha[i] = 1 / transitions.shape[0]
                 continue
+            rows = np.sort(pursuit.support[i, :size])
             possible = transitions[rows].max(axis=0) > 0
             alpha[i, rows] = simplex_mle(transitions[rows], n * possible, self.tolerance).alpha[0]
         gap = np.full(counts.shape[0], np.inf)

@@ -19,6 +19,7 @@ from markov_theory.solvers._quadratic import nonnegative_quadratic
 MAX_NEWTON = 200
 SLOW = 0.2  # the Hessian is made anew when a step leaves more than this share of the gap
 SMALL = 24  # up to this size a new Hessian costs no more than another step
+CHEAP_STEPS = 3
 BLOCK = 128
 
 if COMPILED:
@@ -133,19 +134,24 @@ def newton(A: Array, f: Array, z: Array, tolerance: float) -> Array:
 
 @compiled
 def descend(A: Array, f: Array, z: Array, q: Array, H: Array, fresh: bool, tolerance: float, n_steps: int) -> None:
-    """Take up to `n_steps` Newton steps of z and q = Aᵀz with the Hessian H, that at z itself if `fresh`."""
+    """Take up to `n_steps` Newton steps of z and q = Aᵀz with the Hessian H, that at z itself if `fresh`.
+
+    A few more follow as long as they do without a new Hessian.
+    """
     w = z.size
     ratio, score, b, y = np.empty(f.size), np.empty(w), np.empty(w), np.empty(w)
     U, order, n = np.empty((w, w)), np.empty(w, dtype=np.int64), 0 * w
     inside = np.empty(w, dtype=np.bool_)
     previous = np.inf
-    for _ in range(n_steps):
+    for step in range(n_steps + CHEAP_STEPS):
         _divide(f, q, ratio)
         np.dot(A, ratio, score)
         gap = z.sum() * score.max() - 1.0
         if gap <= tolerance:
             break
         if not fresh and (w <= SMALL or gap > SLOW * previous):
+            if step >= n_steps:
+                break
             H, fresh, n = hessian(A, f, q), True, 0 * w
         previous = gap
         np.dot(H, z, b)

@@ -13,7 +13,7 @@ import numpy as np
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import compiled
 from markov_theory.solvers._descent import descend, hessian, newton, take
-from markov_theory.solvers._quadratic import subtract_multiple
+from markov_theory.solvers._triangular import subtract_multiple
 
 __all__ = ["newton", "solve_batch"]
 
@@ -27,6 +27,7 @@ ALIKE = 0.5
 HELPFUL = 0.5
 POOLED_TOLERANCE = 1e-4
 MEAN_ROWS = 64
+ROUNDING = 1e-13  # a gap below this that does not fall any more will not
 FAR_BELOW = 0.01
 TINY = 1e-300
 
@@ -169,7 +170,7 @@ def _rounds(
             worst = math.log(score[k].max())
             helpful = worst < HELPFUL * gap[i]  # else the pooled Hessian is too far from this problem's own
             gap[i] = min(gap[i], worst)
-            if worst <= tolerance or rounds[i] == MAX_ROUNDS:
+            if worst <= tolerance or rounds[i] == MAX_ROUNDS or (worst < ROUNDING and not helpful):
                 continue
             rounds[i] += 1
             rows, more = _joined(alpha[i], score[k], worst)

@@ -11,90 +11,20 @@ import math
 import numpy as np
 
 from markov_theory._checks import Array, IntArray
-from markov_theory._compile import COMPILED, compiled
+from markov_theory._compile import compiled
+from markov_theory.solvers._triangular import (
+    eliminate,
+    shift_and_rotate,
+    solve_transposed,
+    solve_upper,
+    subtract_multiple,
+)
 
 RIDGE = 1e-14
 DEPENDENT = 1e-13  # a row whose squared distance from the span is a smaller share of its square adds nothing
 BLOCK = 32
-RENEW = 4  # the factor is made anew when more than a quarter of its variables change
+RENEW = 16  # a factor of size n is made anew when more than one in 4 + n/16 of its variables changes
 MOST_PIVOTS = 100
-
-if COMPILED:
-
-    @compiled
-    def subtract_multiple(x: Array, c: float, y: Array) -> None:
-        """X −= c·y."""
-        for i in range(x.size):
-            x[i] -= c * y[i]
-
-    @compiled
-    def _eliminate(U: Array, k: int, n: int, end: int) -> None:
-        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
-        U[k, k] = math.sqrt(U[k, k])
-        for j in range(k + 1, n):
-            U[k, j] /= U[k, k]
-        for i in range(k + 1, end):
-            c = U[k, i]
-            for j in range(i, n):
-                U[i, j] -= c * U[k, j]
-
-    @compiled
-    def _solve_transposed(U: Array, n: int, x: Array) -> None:
-        """Replace x[:n] by the solution of Uᵀ· = x."""
-        for k in range(n):
-            x[k] /= U[k, k]
-            c = x[k]
-            for j in range(k + 1, n):
-                x[j] -= c * U[k, j]
-
-    @compiled
-    def _shift_and_rotate(U: Array, n: int, k: int) -> None:
-        """Drop column k of the factor of size n and make it triangular again by rotations of neighbouring rows."""
-        for i in range(n):
-            for j in range(max(k, i - 1), n - 1):
-                U[i, j] = U[i, j + 1]
-        for i in range(k, n - 1):
-            length = math.hypot(U[i, i], U[i + 1, i])
-            c, s = U[i, i] / length, U[i + 1, i] / length
-            for j in range(i, n - 1):
-                old = U[i, j]
-                U[i, j] = c * old + s * U[i + 1, j]
-                U[i + 1, j] = c * U[i + 1, j] - s * old
-
-else:
-
-    def subtract_multiple(x: Array, c: float, y: Array) -> None:
-        """X −= c·y."""
-        x -= c * y
-
-    def _eliminate(U: Array, k: int, n: int, end: int) -> None:
-        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
-        U[k, k:n] /= math.sqrt(U[k, k])
-        for i in range(k + 1, end):
-            U[i, i:n] -= U[k, i] * U[k, i:n]
-
-    def _solve_transposed(U: Array, n: int, x: Array) -> None:
-        """Replace x[:n] by the solution of Uᵀ· = x."""
-        for k in range(n):
-            x[k] /= U[k, k]
-            x[k + 1 : n] -= x[k] * U[k, k + 1 : n]
-
-    def _shift_and_rotate(U: Array, n: int, k: int) -> None:
-        """Drop column k of the factor of size n and make it triangular again by rotations of neighbouring rows."""
-        U[:n, k : n - 1] = U[:n, k + 1 : n].copy()
-        for i in range(k, n - 1):
-            length = math.hypot(U[i, i], U[i + 1, i])
-            turn = np.array([[U[i, i], U[i + 1, i]], [-U[i + 1, i], U[i, i]]]) / length
-            U[i : i + 2, i : n - 1] = turn @ U[i : i + 2, i : n - 1]
-
-
-@compiled
-def _solve_upper(U: Array, n: int, x: Array) -> None:
-    """Replace x[:n] by the solution of U· = x."""
-    for k in range(n - 1, -1, -1):
-        if k + 1 < n:
-            x[k] -= np.dot(U[k, k + 1 : n], x[k + 1 : n])
-        x[k] /= U[k, k]
 
 
 @compiled
@@ -102,7 +32,7 @@ def _remove(U: Array, order: IntArray, n: int, k: int) -> None:
     """Take the k-th of n free variables out of the factor."""
     for i in range(k, n - 1):
         order[i] = order[i + 1]
-    _shift_and_rotate(U, n, k)
+    shift_and_rotate(U, n, k)
 
 
 @compiled
@@ -110,7 +40,7 @@ def _append(H: Array, U: Array, order: IntArray, n: int, i: int, column: Array) 
     """Add variable i to the factor of size n unless it depends on the others; `column` receives its new column."""
     for k in range(n):
         column[k] = H[order[k], i]
-    _solve_transposed(U, n, column)
+    solve_transposed(U, n, column)
     rest = H[i, i] * (1.0 + RIDGE)
     for k in range(n):
         rest -= column[k] * column[k]
@@ -138,8 +68,8 @@ def _to_minimum(b: Array, y: Array, U: Array, order: IntArray, n: int, x: Array)
     while True:
         for k in range(n):
             x[k] = b[order[k]]
-        _solve_transposed(U, n, x)
-        _solve_upper(U, n, x)
+        solve_transposed(U, n, x)
+        solve_upper(U, n, x)
         leaving, share = 0 * n - 1, 1.0
         for k in range(n):
             now = y[order[k]]
@@ -161,7 +91,7 @@ def _slide(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, column
     On entry `column` is Uᵀ⁻¹ H[free, i] and `y` is feasible. A free variable at zero leaves the factor, whose size
     is returned.
     """
-    _solve_upper(U, n, column)  # row i is this combination of the free rows
+    solve_upper(U, n, column)  # row i is this combination of the free rows
     slope = np.dot(H[i], y) - b[i]
     for k in range(n):
         slope -= column[k] * (np.dot(H[order[k]], y) - b[order[k]])
@@ -241,7 +171,7 @@ def _factorise(H: Array, U: Array, order: IntArray, inside: np.ndarray) -> int:
             if not U[k, k] > DEPENDENT * H[order[k], order[k]]:
                 return 0
             U[k, k] += RIDGE * H[order[k], order[k]]
-            _eliminate(U, k, n, end)
+            eliminate(U, k, n, end)
     return n
 
 
@@ -253,7 +183,7 @@ def _update(H: Array, U: Array, order: IntArray, n: int, inside: np.ndarray, wor
         wanted += inside[i]
     for k in range(n):
         staying += inside[order[k]]
-    if RENEW * (n - staying + wanted - staying) > wanted:
+    if (4 + wanted // RENEW) * (n - staying + wanted - staying) > wanted:
         n = _factorise(H, U, order, inside)
         return n if n == wanted else -1
     for k in range(n - 1, -1, -1):
@@ -303,8 +233,8 @@ def nonnegative_quadratic(H: Array, b: Array, inside: np.ndarray, y: Array, U: A
         y[:] = 0.0
         for k in range(n):
             x[k] = b[order[k]]
-        _solve_transposed(U, n, x)
-        _solve_upper(U, n, x)
+        solve_transposed(U, n, x)
+        solve_upper(U, n, x)
         for k in range(n):
             y[order[k]] = x[k]
         np.dot(H, y, dual)

@@ -94,7 +94,7 @@ def _fit_chunk(X: Design, F: Array, radius: float, tolerance: float) -> CoreFit:
         for i in np.flatnonzero(~attained | (gap > tolerance)):
             if (F[i] == 0).any():
                 theta[i], law[i], gap[i], attained[i] = _at_infinity(X, F[i], theta[i], law[i], gap[i], tolerance)
-        return CoreFit(theta, law, gap, ~np.isnan(theta).any(axis=1))
+        return CoreFit(theta, law, gap, np.logical_not(np.isnan(theta).any(axis=1)))
     beyond = ~attained | (np.linalg.norm(theta, axis=1) > radius)
     if beyond.any():
         z = _in_ball(X, F[beyond], radius, tolerance)

@@ -6,7 +6,7 @@ import numpy as np
 
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import compiled
-from markov_theory.solvers._newton import newton
+from markov_theory.solvers._descent import newton, take
 
 MAX_EXCHANGES = 50
 CANDIDATES = 32
@@ -61,12 +61,16 @@ def _usefulness(A: Array, f: Array, z: Array, outside: Array) -> tuple[Array, Ar
 
 
 @compiled
-def observed(P: Array, rows: IntArray, seen: IntArray) -> Array:
-    """The given rows on the observed outcomes alone."""
-    A = np.empty((rows.size, seen.size))
-    for i in range(rows.size):
-        A[i] = P[rows[i]][seen]
-    return A
+def largest(values: Array, n: int, floor: float) -> IntArray:
+    """Indices of the n largest values above `floor`, in falling order, ties by index; fewer if there are fewer."""
+    left = values.copy()
+    chosen = np.empty(n, dtype=np.int64)
+    for k in range(n):
+        chosen[k] = np.argmax(left)
+        if not left[chosen[k]] > floor:
+            return chosen[:k]
+        left[chosen[k]] = -np.inf
+    return chosen
 
 
 @compiled
@@ -83,30 +87,35 @@ def splice(P: Array, F: Array, support: IntArray, weights: Array, tolerance: flo
     """
     seen = np.flatnonzero(F > 0.0)
     f = F[seen]
-    A = observed(P, support, seen)
+    A = take(P, support, seen)
     z, value = fit_rows(A, f, weights, tolerance)
     ratio = np.zeros(F.size)
     for _ in range(MAX_EXCHANGES):
         if np.isinf(value):
             break
-        ratio[seen] = f / (z @ A)
-        score = P @ ratio
-        score[support] = -np.inf
-        others = np.argsort(-score)[: min(CANDIDATES, P.shape[0] - support.size)]
-        others = others[score[others] > 1.0 + tolerance]
+        q = np.dot(z, A)
+        for k in range(seen.size):
+            ratio[seen[k]] = f[k] / q[k]
+        score = np.dot(P, ratio)
+        for v in support:
+            score[v] = -np.inf
+        others = largest(score, min(CANDIDATES, P.shape[0] - support.size), 1.0 + tolerance)
         if others.size == 0:
             break
-        loss, gain = _usefulness(A, f, z, observed(P, others, seen))
-        leave, join = np.argsort(loss), np.argsort(-gain)
+        loss, gain = _usefulness(A, f, z, take(P, others, seen))
+        leave, join = largest(-loss, loss.size, -np.inf), largest(gain, gain.size, -np.inf)
         improved = False
-        for k in range(1, min(support.size, others.size, MOST_AT_ONCE) + 1):
-            if OPTIMISM * gain[join[:k]].sum() < loss[leave[:k]].sum():
+        losses, gains = 0.0, 0.0
+        for k in range(min(support.size, others.size, MOST_AT_ONCE)):
+            losses += loss[leave[k]]
+            gains += gain[join[k]]
+            if OPTIMISM * gains < losses:
                 continue
-            trial = support.copy()
-            trial[leave[:k]] = others[join[:k]]
-            start = z.copy()
-            start[leave[:k]] = 1.0 / support.size
-            trial_A = observed(P, trial, seen)
+            trial, start = support.copy(), z.copy()
+            for i in range(k + 1):
+                trial[leave[i]] = others[join[i]]
+                start[leave[i]] = 1.0 / support.size
+            trial_A = take(P, trial, seen)
             trial_z, trial_value = fit_rows(trial_A, f, start, tolerance)
             if trial_value > value + tolerance:
                 support, A, z, value = trial, trial_A, trial_z, trial_value
@@ -131,7 +140,6 @@ def best_single_row(P: Array, F: Array) -> tuple[int, float]:
     return best, value
 
 
-@compiled
 def pursue_batch(P: Array, F: Array, relaxed: Array, sparsity: int, tolerance: float) -> tuple[Array, Array, Array]:
     """For each problem splice from the largest `sparsity` relaxed weights.
 
@@ -151,15 +159,13 @@ def pursue_batch(P: Array, F: Array, relaxed: Array, sparsity: int, tolerance: f
             best, value[i] = best_single_row(P, F[i])
             alpha[i, best] = 1.0
         else:
-            start = np.argsort(-relaxed[i])[:sparsity]
+            start = np.argsort(-relaxed[i], kind="stable")[:sparsity]
             start = start[relaxed[i][start] > 0.0]
             support, z, value[i] = splice(P, F[i], start, relaxed[i][start], tolerance)
-            for k in range(support.size):
-                alpha[i, support[k]] = z[k]
+            alpha[i, support] = z
         if value[i] > -np.inf:
-            rows = np.flatnonzero(alpha[i])
+            seen = F[i] > 0.0
             ratio = np.zeros(F.shape[1])
-            seen = np.flatnonzero(F[i] > 0.0)
-            ratio[seen] = F[i][seen] / (alpha[i][rows] @ P[rows])[seen]
+            ratio[seen] = F[i][seen] / (alpha[i] @ P)[seen]
             jensen[i] = np.log((P @ ratio).max())
     return alpha, value, jensen

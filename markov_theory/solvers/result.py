@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from markov_theory._checks import Array, as_counts, as_transitions
 
+ROUNDING = 1e-13  # rows whose sums are this close to one are taken as they are, without a copy
 OPTIMAL, INACCURATE, FEASIBLE, NO_DATA = "optimal", "inaccurate", "feasible", "no data"
 
 
@@ -47,9 +49,9 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     ValueError
         If an outcome was observed to which no row gives positive probability: every likelihood is zero then.
     """
-    P = as_transitions(transitions)
+    P = transitions if _stochastic(transitions) else as_transitions(transitions)
     n = np.atleast_2d(as_counts(counts, P.shape[1]))
-    impossible = (n.sum(axis=0) > 0) & (P.max(axis=0) == 0)
+    impossible = n.any(axis=0) & ~P.any(axis=0)
     if impossible.any():
         raise ValueError(
             f"outcome {int(impossible.argmax())} was observed but no row of the dictionary gives it positive "
@@ -59,8 +61,20 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     return P, n / np.maximum(totals, 1)[:, None], totals > 0
 
 
+def _stochastic(values: ArrayLike) -> TypeGuard[Array]:
+    """Whether `values` are what `as_transitions` returns: checking that is much cheaper than copying large rows."""
+    if not (isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 2 and values.size > 0):
+        return False
+    if not values.flags.c_contiguous:
+        return False
+    sums = values @ np.ones(values.shape[1])
+    return bool(np.abs(sums - 1).max() <= ROUNDING and values.min() >= 0)
+
+
 def certified(alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str) -> MixtureFit:
     """Assemble a fit: problems without data get uniform weights; those above tolerance get status `aim`."""
+    if has_data.all() and gap.max() <= tolerance:
+        return MixtureFit(alpha, np.maximum(gap, 0.0), np.full(gap.size, OPTIMAL, dtype="<U10"))
     alpha[~has_data] = 1 / alpha.shape[1]
     gap = np.where(has_data, np.maximum(gap, 0.0), 0.0)
     status = np.where(~has_data, NO_DATA, np.where(gap <= tolerance, OPTIMAL, aim))

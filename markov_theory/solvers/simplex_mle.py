@@ -47,10 +47,11 @@ def simplex_mle(transitions: ArrayLike, counts: ArrayLike, tolerance: float = 1e
     """
     tolerance = positive(tolerance, "tolerance")
     P, F, has_data = frequencies(transitions, counts)
-    alpha = np.zeros((F.shape[0], P.shape[0]))
-    gap = np.zeros(F.shape[0])
-    if has_data.any():
-        alpha[has_data], gap[has_data], _ = solve_batch(
-            P, np.ascontiguousarray(F[has_data]), tolerance, min(FIRST_ROWS, P.shape[0])
-        )
+    first_rows = min(FIRST_ROWS, P.shape[0])
+    if has_data.all():
+        alpha, gap, _ = solve_batch(P, F, tolerance, first_rows)
+    else:
+        alpha, gap = np.zeros((F.shape[0], P.shape[0])), np.zeros(F.shape[0])
+        if has_data.any():
+            alpha[has_data], gap[has_data], _ = solve_batch(P, F[has_data], tolerance, first_rows)
     return certified(alpha, gap, has_data, tolerance, INACCURATE)

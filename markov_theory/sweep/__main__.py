@@ -19,7 +19,6 @@ from markov_theory.sweep.specification import Specification, fingerprint
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import Trials, compile_estimators
 
-
 HUGE_RATIO = 1e6
 
 

@@ -1,4 +1,4 @@
-"""Pursuit: KL pursuit against exact subsets, matching pursuit against its defining equations."""
+"""KL pursuit against exact subsets."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from markov_theory.instance import plant
 from markov_theory.randomness import named_generator
 from markov_theory.sampling import sample_counts
 from markov_theory.solvers.best_subset import best_subset
-from markov_theory.solvers.pursuit import kl_pursuit, orthogonal_matching_pursuit
+from markov_theory.solvers.pursuit import kl_pursuit
 from markov_theory.solvers.simplex_mle import simplex_mle
 from tests.certificates import assert_weights, mean_log_likelihood
 from tests.strategies import dictionaries
@@ -67,29 +67,6 @@ def test_kl_pursuit_with_one_row_is_the_likeliest_row():
     counts = sample_counts(plant(dictionary, 1).target, 20, 50, named_generator(0, "one row"))
     likeliest = (counts @ np.log(dictionary.transitions).T).argmax(axis=1)
     assert (kl_pursuit(dictionary.transitions, counts, 1).alpha.argmax(axis=1) == likeliest).all()
-
-
-def test_matching_pursuit_normalises_atoms_in_the_selection():
-    # Raw inner products with [1, 0, 0, 0] would prefer the second row.
-    rows = [[0.1, 0.3, 0.3, 0.3], [0.25, 0.25, 0.25, 0.25], [0.2, 0.0, 0.0, 0.8]]
-    weights = orthogonal_matching_pursuit(rows, [0.1, 0.3, 0.3, 0.3], 1)
-    np.testing.assert_allclose(weights, [1, 0, 0], atol=1e-12)
-
-
-@given(dictionaries(single=False), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_matching_pursuit_leaves_a_residual_orthogonal_to_what_it_chose(rows, s, random):
-    target = np.array([random.random() for _ in range(rows.shape[1])])
-    weights = orthogonal_matching_pursuit(rows, target, s)
-    chosen = np.flatnonzero(weights)
-    assert chosen.size <= s
-    residual = target - weights @ rows
-    cosines = rows[chosen] @ residual / np.linalg.norm(rows[chosen], axis=1)
-    assert np.abs(cosines).max(initial=0) <= 1e-6 * (1 + np.abs(weights).max())
-
-
-def test_matching_pursuit_stops_at_dependent_rows():
-    weights = orthogonal_matching_pursuit([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], [0.3, 0.7], 3)
-    assert (weights != 0).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("s", [0, -1])
