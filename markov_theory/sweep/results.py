@@ -39,17 +39,22 @@ def present(
     written.append(_growth(console, cells, specification, folder))
     _regime(console, cells, specification.epsilon)
     violated = _verdicts(console, cells)
-    console.print("written: " + ", ".join(str(path) for path in written), soft_wrap=True, highlight=False)
+    _say(console, "written: " + ", ".join(str(path) for path in written))
     return violated
 
 
+def _say(console: Console, line: str) -> None:
+    """Print one line as it is, whatever the width of the screen."""
+    console.print(line, soft_wrap=True, highlight=False)
+
+
 def _growth(console: Console, cells: pd.DataFrame, specification: Specification, folder: Path) -> Path:
-    console.print("growth in s (s = 1 left out; small-ε cells only; 95 % intervals):")
+    _say(console, "growth in s (s = 1 left out; small-ε cells only; 95 % intervals):")
     stored = {}
     for name, group in cells.groupby("estimator", sort=False):
         fits = growth_fits(group, specification.epsilon, specification.delta)
         for fit in fits:
-            console.print("  " + screen.fit_line(str(name), fit), soft_wrap=True, highlight=False)
+            _say(console, "  " + screen.fit_line(str(name), fit))
         stored[str(name)] = [asdict(fit) for fit in fits]
     path = folder / "growth.json"
     path.write_text(json.dumps(stored, indent=1, ensure_ascii=False))
@@ -59,9 +64,10 @@ def _growth(console: Console, cells: pd.DataFrame, specification: Specification,
 def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
     truths = cells.drop_duplicates(["s", "truth"])
     small, trivial = int(truths.small_epsilon.sum()), int((truths.kl_of_uniform_mixture <= epsilon).sum())
-    console.print(
+    _say(
+        console,
         f"regime: ε <= γ_s/10 at {small} of {len(truths)} truths (small-ε); "
-        f"the uniform mixture is within ε at {trivial}"
+        f"the uniform mixture is within ε at {trivial}",
     )
     reached = cells[cells.estimator == "smoothed-empirical"].merge(
         cells[cells.estimator == "oracle"], on=["s", "truth"], suffixes=("_row", "_oracle")
@@ -69,9 +75,10 @@ def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
     reached = reached[reached.n_star_oracle > 0]
     if len(reached):
         ratio = reached.n_star_row / reached.n_star_oracle
-        console.print(
+        _say(
+            console,
             "the smoothed empirical row, which knows no dictionary, needs "
-            f"{ratio.min():.3g} to {ratio.max():.3g} times the oracle's samples"
+            f"{ratio.min():.3g} to {ratio.max():.3g} times the oracle's samples",
         )
 
 
@@ -86,9 +93,10 @@ def _verdicts(console: Console, cells: pd.DataFrame) -> int:
             sum(label in labels.split() for labels in spoken[column]) for column in ("violated", "inconclusive")
         )
         slack = (spoken[label] / spoken.n_star.clip(lower=1)).median()
-        console.print(
+        _say(
+            console,
             f"{label}: holds at {len(spoken) - violated - undecided} truths, violated at {violated}, inconclusive at "
-            f"{undecided}; median bound/N* = {slack:.3g}"
+            f"{undecided}; median bound/N* = {slack:.3g}",
         )
         total += violated
     return total
