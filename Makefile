@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: sweep sweep-llm test check figures lint clean
+.PHONY: help sweep sweep-llm test check figures lint clean clean-cache
 .DEFAULT_GOAL := help
 
 help:
@@ -51,5 +51,8 @@ check: lint
 figures: $(VENV)/.core
 	$(RUN) figures/make.py
 
-clean:
+clean-cache:
+	find markov_theory -name '*.nb[ci]' -delete
+
+clean: clean-cache
 	rm -rf $(VENV) results
