@@ -55,4 +55,4 @@ clean-cache:
 	find markov_theory -name '*.nb[ci]' -delete
 
 clean: clean-cache
-	rm -rf $(VENV) results
+	rm -rf $(VENV)

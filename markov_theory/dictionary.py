@@ -161,7 +161,7 @@ class Dictionary:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = dict(stored)
-        except (zipfile.BadZipFile, ValueError, OSError) as error:
+        except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
             raise ValueError(f"{path}: not a readable .npz file ({error})") from None
         if "transitions" not in arrays:
             raise ValueError(f"{path}: no array 'transitions' (found: {', '.join(arrays) or 'none'})")

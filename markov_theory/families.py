@@ -22,6 +22,7 @@ from markov_theory.randomness import named_generator
 Family = Literal["well-conditioned", "correlated"]
 MARGIN_TOLERANCE = 1e-3
 CORRELATED_RANK = 8
+LARGEST_RATIO = 1e100
 
 
 def make_dictionary(
@@ -64,8 +65,8 @@ def make_dictionary(
     (True, True)
     """
     T, J = whole(n_tokens, "n_tokens", low=2), whole(n_outcomes, "n_outcomes", low=2)
-    if not (math.isfinite(density_ratio) and density_ratio > 1):
-        raise ValueError(f"density_ratio must be a finite number > 1, got {density_ratio:g}")
+    if not 1 < density_ratio <= LARGEST_RATIO:
+        raise ValueError(f"density_ratio must be a number > 1 and at most {LARGEST_RATIO:g}, got {density_ratio:g}")
     pattern = _pattern(T, J, family, seed)
     rows = _rows(pattern, 0.0, density_ratio)
     if margin is not None:
@@ -135,7 +136,13 @@ def _with_smaller_ratio(pattern: Array, decay: float, density_ratio: float, marg
         rows = _rows(pattern, decay, math.exp(log_ratio))
         return math.log(max(divergences.margin(rows), 1e-300) / margin)
 
-    return _rows(pattern, decay, math.exp(brentq(log_excess, 1e-6, math.log(density_ratio), rtol=1e-10)))
+    least = min(1e-6, math.log(density_ratio) / 2)
+    if log_excess(least) > 0:
+        raise ValueError(
+            f"margin must be at least {math.exp(log_excess(least)) * margin:.3g} nats for {pattern.shape[0]} rows over "
+            f"{pattern.shape[1]} outcomes (this family and seed), got {margin:g}"
+        )
+    return _rows(pattern, decay, math.exp(brentq(log_excess, least, math.log(density_ratio), rtol=1e-10)))
 
 
 def _certify(made: Dictionary, density_ratio: float, margin: float | None) -> None:

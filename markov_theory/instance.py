@@ -104,6 +104,8 @@ class Instance:
         Every support that misses a row of S misses some v, so ``min_v γ_v`` is at most the margin γ_s of wrong
         supports. Each value is a certified lower bound: what the solver reached minus its gap.
         """
+        if self.n_tokens == 1:
+            return np.array([np.inf])
         return np.array(
             [information_projection(np.delete(self.transitions, v, axis=0), self.target) for v in self.support]
         )

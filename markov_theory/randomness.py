@@ -6,6 +6,7 @@ So a result does not depend on the order of evaluation, on the number of workers
 from __future__ import annotations
 
 import hashlib
+import operator
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def named_generator(seed: int, *names: str | int) -> np.random.Generator:
     True
     """
     seed = _checks.whole(seed, "seed")
-    digest = hashlib.sha256(repr(names).encode()).digest()
+    plain = tuple(name if isinstance(name, str) else operator.index(name) for name in names)
+    digest = hashlib.sha256(repr(plain).encode()).digest()
     words = np.frombuffer(digest[:16], dtype="<u4")
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words)))

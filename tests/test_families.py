@@ -58,9 +58,14 @@ def test_correlated_rows_have_low_rank_logits_and_higher_coherence():
     assert tied.coherence > free.coherence
 
 
-@pytest.mark.parametrize("ratio", [1.0, 0.5, float("inf"), float("nan")])
+def test_too_small_a_margin_names_the_feasible_range():
+    with pytest.raises(ValueError, match=r"margin must be at least .* nats .* got 1e-30"):
+        make_dictionary(2, 2, density_ratio=3.0, margin=1e-30)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 1e300, float("inf"), float("nan")])
 def test_ratio_must_exceed_one(ratio):
-    with pytest.raises(ValueError, match="density_ratio must be a finite number > 1"):
+    with pytest.raises(ValueError, match=r"density_ratio must be a number > 1 and at most 1e\+100"):
         make_dictionary(3, 3, density_ratio=ratio)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from markov_theory.sweep.arguments import parser
 from markov_theory.sweep.grid import parse_range
 from markov_theory.sweep.specification import Specification, fingerprint
 from markov_theory.sweep.store import Store
+from markov_theory.sweep.table import CellBounds
 from markov_theory.sweep.trials import Trials, compile_estimators
 
 HUGE_RATIO = 1e6
@@ -28,13 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             dictionary, specification, store = _prepare(arguments)
-        except (ValueError, TypeError, FileNotFoundError, NotADirectoryError) as error:
+        except (ValueError, TypeError, FileNotFoundError, FileExistsError, NotADirectoryError) as error:
             return _complain(error, 2)
         try:
             return _measure(dictionary, specification, store, arguments.jobs)
         finally:
             store.close()
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ArithmeticError, sqlite3.Error) as error:
         return _complain(error, 1)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
@@ -83,21 +85,21 @@ def _measure(dictionary: Dictionary, specification: Specification, store: Store,
     if COMPILED:
         with errors.status("compiling the solvers (the first time only)"):
             compile_estimators(specification.estimators)
+    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
     with (
         engine.local_processes(dictionary, specification, n_jobs) as executor,
         screen.progress(errors) as update,
     ):
-        outcome = engine.run_sweep(specification, store, executor, update)
+        outcome = engine.run_sweep(specification, store, executor, update, bounds.checks)
     for (s, truth, name), error in outcome.errors.items():
         print(f"error: s={s}, truth {truth}, {name}: {error}; run the command again to retry", file=sys.stderr)
     if not outcome.located:
         return 1
-    instance = Trials(dictionary, specification).instance
-    violated = results.present(console, specification, outcome, instance, dictionary.origin, store.path.parent)
+    violated = results.present(console, outcome, bounds, store.uncertified(), dictionary.origin, store.path.parent)
     n_trials, inaccurate, seconds = store.totals()
     console.print(
         f"{n_trials:,} trials in {store.path}, {seconds:.0f} s of work; "
-        f"fits that missed their tolerance: {inaccurate:,}",
+        f"fits without the certificate that their bounds ask for: {inaccurate:,}",
         soft_wrap=True,
         highlight=False,
     )

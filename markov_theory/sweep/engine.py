@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from markov_theory.dictionary import Dictionary
 from markov_theory.success import failures
@@ -65,6 +65,7 @@ def run_sweep(
     store: Store,
     executor: Executor,
     on_progress: Callable[[int, int, int], None] = lambda done, cells, trials: None,
+    checks: Callable[[Cell], tuple[int, ...]] = lambda cell: (),
 ) -> Outcome:
     """Locate N* of every cell of the sweep.
 
@@ -80,8 +81,10 @@ def run_sweep(
         Its workers have run `markov_theory.sweep.trials.start_worker`.
     on_progress : callable
         Called with (cells located, cells, trials run now).
+    checks : callable
+        Further N to decide at a cell, say the bounds to be judged there.
     """
-    driver = _Driver(specification, store, executor, on_progress)
+    driver = _Driver(specification, store, executor, on_progress, checks)
     for cell in specification.cells():
         driver.start(cell)
     driver.finish()
@@ -95,9 +98,10 @@ class _Driver:
         store: Store,
         executor: Executor,
         on_progress: Callable[[int, int, int], None],
+        checks: Callable[[Cell], tuple[int, ...]],
     ) -> None:
         self.specification, self.store, self.executor = specification, store, executor
-        self.on_progress = on_progress
+        self.on_progress, self.checks = on_progress, checks
         self.located: dict[Cell, Located] = {}
         self.errors: dict[Cell, str] = {}
         self.searches: dict[Cell, _Search] = {}
@@ -106,7 +110,8 @@ class _Driver:
 
     def start(self, cell: Cell) -> None:
         """Begin a cell's search and run it as far as the store's batches carry it."""
-        search = _Search(locate(self.specification.design), self.store.load(*cell))
+        design = replace(self.specification.design, checks=self.checks(cell))
+        search = _Search(locate(design), self.store.load(*cell))
         self.searches[cell] = search
         self._advance(cell, search, None)
 

@@ -11,6 +11,7 @@ from scipy.stats import chi2, t
 from markov_theory._checks import Array
 
 LEVEL = 0.05
+REWEIGHTINGS = 20
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,11 @@ def growth_fits(cells: pd.DataFrame, epsilon: float, delta: float) -> list[Fit]:
 
 
 def _relative_fit(law: str, design: Array, n: Array, names: tuple[str, ...]) -> Fit:
-    """Least squares of (design @ θ)/n against 1, with t-intervals."""
-    scaled = design / n[:, None]
-    theta, half, _ = _least_squares(scaled, np.ones_like(n))
+    """Least squares weighted by the fit itself (so that residuals n/fit − 1 count alike), with t-intervals."""
+    fitted = n
+    for _ in range(REWEIGHTINGS):
+        theta, half, _ = _least_squares(design / fitted[:, None], n / fitted)
+        fitted = np.maximum(design @ theta, 1e-3 * n)
     parameters = {k: (v, v - h, v + h) for k, v, h in zip(names, theta.tolist(), half.tolist(), strict=True)}
     return Fit(law, parameters, float(np.sqrt(np.mean((n / (design @ theta) - 1) ** 2))), n.size)
 

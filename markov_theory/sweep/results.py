@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from markov_theory._checks import MAX_SAMPLES
 from markov_theory.bounds import BOUNDS
-from markov_theory.instance import Instance
 from markov_theory.plots import sample_complexity_figure, save_figure
 from markov_theory.sweep import screen
-from markov_theory.sweep.engine import Outcome
+from markov_theory.sweep.engine import Cell, Outcome
 from markov_theory.sweep.growth import growth_fits
 from markov_theory.sweep.specification import Specification
-from markov_theory.sweep.table import SHOWN_BOUNDS, cell_table, summary_table, write_table
+from markov_theory.sweep.table import SHOWN_BOUNDS, CellBounds, cell_table, summary_table, write_table
+from markov_theory.verify.verdict import HOLDS, INCONCLUSIVE, SILENT, VIOLATED
 
 
 def present(
     console: Console,
-    specification: Specification,
     outcome: Outcome,
-    instance: Callable[[int, int], Instance],
+    bounds: CellBounds,
+    uncertified: Mapping[Cell, int],
     origin: str,
     folder: Path,
 ) -> int:
     """Write and print what was measured; return the number of violated bounds."""
-    cells = cell_table(specification, outcome.located, instance)
+    specification = bounds.specification
+    cells = cell_table(outcome.located, bounds, uncertified)
     summary = summary_table(cells)
     written = [*write_table(cells, folder, "cells"), *write_table(summary, folder, "summary")]
     figure = sample_complexity_figure(summary, specification.epsilon, specification.delta, origin)
@@ -72,7 +75,9 @@ def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
     reached = cells[cells.estimator == "smoothed-empirical"].merge(
         cells[cells.estimator == "oracle"], on=["s", "truth"], suffixes=("_row", "_oracle")
     )
-    reached = reached[reached.n_star_oracle > 0]
+    reached = reached[
+        (reached.n_star_oracle > 0) & np.isfinite(reached.n_star_oracle) & np.isfinite(reached.n_star_row)
+    ]
     if len(reached):
         ratio = reached.n_star_row / reached.n_star_oracle
         _say(
@@ -83,20 +88,21 @@ def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
 
 
 def _verdicts(console: Console, cells: pd.DataFrame) -> int:
-    """Print how often each upper bound held; return the number of violations."""
+    """Print how each upper bound fared, tried at N = bound; return the number of violations."""
     total = 0
     for label in (label for label in SHOWN_BOUNDS if BOUNDS[label].kind == "upper"):
         spoken = cells[cells[label].notna()]
         if spoken.empty:
             continue
-        violated, undecided = (
-            sum(label in labels.split() for labels in spoken[column]) for column in ("violated", "inconclusive")
-        )
-        slack = (spoken[label] / spoken.n_star.clip(lower=1)).median()
-        _say(
-            console,
-            f"{label}: holds at {len(spoken) - violated - undecided} truths, violated at {violated}, inconclusive at "
-            f"{undecided}; median bound/N* = {slack:.3g}",
-        )
-        total += violated
+        counts = {
+            verdict: int(spoken.verdicts.str.contains(f"{label}:{verdict.replace(' ', '-')}").sum())
+            for verdict in (HOLDS, VIOLATED, INCONCLUSIVE, SILENT)
+        }
+        finite = spoken[np.isfinite(spoken[label]) & np.isfinite(spoken.n_star) & (spoken.n_star > 0)]
+        slack = f"; median bound/N* = {(finite[label] / finite.n_star).median():.3g}" if len(finite) else ""
+        beyond = int((np.isfinite(spoken[label]) & (spoken[label] > MAX_SAMPLES)).sum())
+        untried = f" ({beyond} bounds exceed 2^53 samples, which cannot be drawn)" if beyond else ""
+        told = ", ".join(f"{verdict} at {count}" for verdict, count in counts.items() if count)
+        _say(console, f"{label}, tried at N = bound: {told} of {len(spoken)} truths{untried}{slack}")
+        total += counts[VIOLATED]
     return total

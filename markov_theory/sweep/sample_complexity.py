@@ -19,6 +19,7 @@ from markov_theory.success import decreasing_fit, failure_bounds
 BATCH = 32
 STEPS_PER_OCTAVE = 16
 MAX_POINTS = 64
+MAX_CHECKS = 4
 CLIMB_TRIALS = 512
 WITHIN = 1.2  # an interval of N* is settled within this factor of its middle ...
 AIM = 1.16  # ... so points about this far from the estimate are decided
@@ -35,7 +36,9 @@ class Design:
     max_trials : int
         Most trials at one N.
     max_samples : int
-        Largest N tried.
+        Largest N that the search climbs to.
+    checks : tuple of int
+        Further N to decide, say the bounds to be judged; at most four.
     level : float
         Probability that the interval of N* (on the grid points evaluated) is wrong.
     """
@@ -43,13 +46,14 @@ class Design:
     delta: float
     max_trials: int = 16384
     max_samples: int = 2**40
+    checks: tuple[int, ...] = ()
     level: float = 0.05
 
     @property
     def look_level(self) -> float:
         """Error probability of one bound: `level` over the most points and the looks that each can have."""
         looks = max(1, math.ceil(math.log2(max(self.max_trials / BATCH, 1))) + 1)
-        return self.level / (MAX_POINTS * looks)
+        return self.level / ((MAX_POINTS + MAX_CHECKS) * looks)
 
     @property
     def least_trials(self) -> int:
@@ -67,7 +71,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Located:
-    """N*_last on the grid: failure is certified above δ at `low`, and at most δ at every point from `high` on.
+    """N*_last on the points tried: failure is certified above δ at `low`, at most δ at every one from `high` on.
 
     Attributes
     ----------
@@ -85,6 +89,10 @@ class Located:
     high: float
     settled: bool
     curve: tuple[tuple[int, int, int], ...]
+
+    def was_tried(self, n_samples: float) -> bool:
+        """Whether trials were run at this N."""
+        return any(n == n_samples for n, _, _ in self.curve)
 
 
 class FailureCurve:
@@ -150,6 +158,8 @@ def locate(design: Design) -> Generator[list[Request], list[tuple[int, int]], Lo
     yield from _climb(curve)
     while targets := _targets(curve):
         yield from _ask(curve, targets)
+    for n in design.checks[:MAX_CHECKS]:
+        yield from _decide(curve, n)
     low, high = curve.bracket()
     n_star = min(max(curve.estimate(), low + 1), high) if high < math.inf else math.inf
     points = tuple((n, *curve.points[n]) for n in sorted(curve.points))
@@ -162,6 +172,12 @@ def _ask(curve: FailureCurve, points: list[int]) -> Generator[list[Request], lis
         outcomes = yield requests
         for request, (trials, failures) in zip(requests, outcomes, strict=True):
             curve.add(request.n_samples, trials, failures)
+
+
+def _decide(curve: FailureCurve, n: int) -> Generator[list[Request], list[tuple[int, int]], None]:
+    """Run trials at one N until it is certified to fail or to pass, or the limit is reached."""
+    while (n not in curve.points or curve.decision(n) == "open") and curve.more(n):
+        yield from _ask(curve, [n])
 
 
 def _climb(curve: FailureCurve) -> Generator[list[Request], list[tuple[int, int]], None]:
@@ -181,7 +197,7 @@ def _climb(curve: FailureCurve) -> Generator[list[Request], list[tuple[int, int]
 def _undecided_is_promising(curve: FailureCurve, n: int) -> bool:
     """Whether a few more trials may certify a pass: a point near the crossing is left for the refinement."""
     trials, failures = curve.points[n]
-    return trials < CLIMB_TRIALS and failures <= 0.5 * curve.design.delta * trials
+    return trials < max(CLIMB_TRIALS, 2 * curve.design.least_trials) and failures <= 0.5 * curve.design.delta * trials
 
 
 def _settled(curve: FailureCurve) -> bool:
@@ -223,5 +239,5 @@ def _first_open(curve: FailureCurve, start: float, direction: int) -> list[int]:
 
 def _worth_asking(curve: FailureCurve, n_samples: int) -> bool:
     if n_samples not in curve.points:
-        return len(curve.points) < MAX_POINTS
+        return len(curve.points) < MAX_POINTS - 2  # two may be added at once
     return curve.decision(n_samples) == "open" and curve.more(n_samples) is not None

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS batches (
     s INTEGER, truth INTEGER, estimator TEXT, n_samples INTEGER, batch INTEGER,
     kl BLOB NOT NULL,          -- KL(q‖q̂) of each trial, nats, little-endian float64
     gap BLOB NOT NULL,         -- certified gap of each trial, nats per sample; NaN where there is none
-    inaccurate INTEGER NOT NULL,  -- trials whose solver did not reach its tolerance
+    inaccurate INTEGER NOT NULL,  -- trials without the certificate that the estimator's bounds ask for
     seconds REAL NOT NULL,
     PRIMARY KEY (s, truth, estimator, n_samples, batch)
 ) WITHOUT ROWID;
@@ -48,12 +48,17 @@ class Store:
     def __init__(self, folder: Path, specification: Specification) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "trials.sqlite"
-        self._connection = sqlite3.connect(self.path)
         try:
+            self._connection = sqlite3.connect(self.path)
+            tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
+            if tables and "specification" not in tables:
+                raise sqlite3.DatabaseError("it holds other tables")
             self._connection.executescript(SCHEMA)
             self._claim(folder, specification)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} is not a store of trials ({error}): choose another folder") from None
+        except sqlite3.Error as error:
+            raise ValueError(
+                f"{self.path} cannot be used as a store of trials ({error}): choose another folder"
+            ) from None
 
     def _claim(self, folder: Path, specification: Specification) -> None:
         asked = specification.identity()
@@ -97,6 +102,11 @@ class Store:
             " FROM batches"
         ).fetchone()
         return int(row[0]), int(row[1]), float(row[2])
+
+    def uncertified(self) -> dict[tuple[int, int, str], int]:
+        """Fits of each cell (s, truth, estimator) without the certificate that its bounds ask for."""
+        rows = self._connection.execute("SELECT s, truth, estimator, SUM(inaccurate) FROM batches GROUP BY 1, 2, 3")
+        return {(s, truth, estimator): count for s, truth, estimator, count in rows}
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ import math
 HOLDS, VIOLATED, INCONCLUSIVE, SILENT = "holds", "violated", "inconclusive", "says nothing"
 
 
-def upper_bound_verdict(bound: float, low: float, high: float) -> str:
+def upper_bound_verdict(bound: float, low: float, high: float, tried: bool = True) -> str:
     """Judge "N samples suffice for every N >= bound" by an interval of N*.
 
     Parameters
@@ -18,12 +18,15 @@ def upper_bound_verdict(bound: float, low: float, high: float) -> str:
         Largest N at which failure is certified to exceed δ (-1: none).
     high : float
         Least N from which failure is certified to be at most δ wherever it was measured.
+    tried : bool
+        Whether it was measured at the bound itself; success below a bound does not prove success at it.
 
     Returns
     -------
     str
-        ``"violated"`` if failure is certified at or above the bound, ``"holds"`` if success is certified from
-        the bound on, ``"says nothing"`` for an infinite bound, else ``"inconclusive"``.
+        ``"violated"`` if failure is certified at or above the bound, ``"holds"`` if success is certified at the
+        bound and wherever it was measured beyond, ``"says nothing"`` for an infinite bound, else
+        ``"inconclusive"``.
 
     Examples
     --------
@@ -34,4 +37,4 @@ def upper_bound_verdict(bound: float, low: float, high: float) -> str:
         return SILENT
     if low >= bound:
         return VIOLATED
-    return HOLDS if high <= bound else INCONCLUSIVE
+    return HOLDS if tried and high <= bound else INCONCLUSIVE

@@ -54,12 +54,12 @@ def specification(dictionary):
 def sweep(dictionary, specification):
     """Run the small sweep in a folder; returns the outcome and the executor."""
 
-    def run(folder, specification=specification, before=lambda *arguments: None):
+    def run(folder, specification=specification, before=lambda *arguments: None, checks=lambda cell: ()):
         prepare(dictionary, specification)
         store, executor = Store(folder, specification), Inline(before)
         try:
             with threadpool_limits(1):  # as in a worker: the number of threads changes the last bits
-                return run_sweep(specification, store, executor), executor
+                return run_sweep(specification, store, executor, checks=checks), executor
         finally:
             store.close()
 

@@ -70,7 +70,7 @@ def test_rows_from_a_file_are_swept(tmp_path, capsys):
         (["--s", "4..1"], "is empty"),
         (["--epsilon", "0"], "epsilon must be a finite number > 0, got 0"),
         (["--delta", "1"], "delta must lie strictly between 0 and 1, got 1"),
-        (["--ratio", "1"], "density_ratio must be a finite number > 1, got 1"),
+        (["--ratio", "1"], "density_ratio must be a number > 1 and at most 1e+100, got 1"),
         (["--gamma", "50"], "margin must be at most"),
         (["--tokens", "1"], "n_tokens must be >= 2"),
         (["--truths", "0"], "truths must be >= 1"),

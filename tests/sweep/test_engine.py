@@ -1,15 +1,21 @@
 """The engine: numbers do not depend on workers, order or interruption; what fails is said and retried."""
 
 import dataclasses
+import io
+import math
 import sqlite3
 
 import numpy as np
+import pandas as pd
 import pytest
+from rich.console import Console
 from threadpoolctl import threadpool_info
 
+from markov_theory.bounds import BOUNDS, S6
+from markov_theory.sweep import results
 from markov_theory.sweep.engine import local_processes, run_sweep
 from markov_theory.sweep.store import Store
-from markov_theory.sweep.table import cell_table, summary_table
+from markov_theory.sweep.table import SHOWN_BOUNDS, CellBounds, cell_table, summary_table
 from markov_theory.sweep.trials import Trials
 
 
@@ -100,7 +106,7 @@ def test_another_sweep_in_the_folder_is_refused_by_name(sweep, specification, tm
 
 def test_a_file_that_is_no_store_is_refused_and_kept(specification, tmp_path):
     (tmp_path / "trials.sqlite").write_text("not a database, but somebody's notes" * 100)
-    with pytest.raises(ValueError, match="not a store of trials"):
+    with pytest.raises(ValueError, match="cannot be used as a store of trials"):
         Store(tmp_path, specification)
     assert (tmp_path / "trials.sqlite").read_text().startswith("not a database")
 
@@ -123,18 +129,61 @@ def test_estimators_of_a_cell_see_the_same_samples(dictionary, specification, mo
 
 
 def test_tables_hold_what_was_measured_beside_the_bounds_that_speak_of_it(sweep, dictionary, specification, tmp_path):
-    outcome, _ = sweep(tmp_path)
-    cells = cell_table(specification, outcome.located, Trials(dictionary, specification).instance)
+    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
+    outcome, _ = sweep(tmp_path, checks=bounds.checks)
+    cells = cell_table(outcome.located, bounds, {})
     assert len(cells) == len(specification.cells())
     oracle = cells[(cells.estimator == "oracle") & (cells.s > 1)]
-    assert oracle.S6.notna().all()
     assert oracle.S3.notna().all()
     assert (oracle.high <= oracle.S6).all()
-    assert (cells.violated == "").all()
+    assert (oracle.verdicts == "S6:holds").all()
+    assert all(
+        outcome.located[s, t, "oracle"].was_tried(bounds.of((s, t, "oracle"))["S6"]) for s, t in [(2, 0), (3, 1)]
+    )
     pursuit = cells[(cells.estimator == "kl-pursuit") & (cells.s > 1)]
     assert pursuit[["S1", "S2", "S6", "S3"]].isna().all().all()
     single = cells[(cells.estimator == "kl-pursuit") & (cells.s == 1)]
-    assert single.O2.notna().all()
+    assert (single.verdicts == "O1:holds O2:holds").all()
     summary = summary_table(cells)
     assert (summary.median_n_star <= summary.worst_n_star).all()
     assert (summary.truths == 2).all()
+    assert (summary.violated == 0).all()
+
+
+def test_a_verdict_needs_trials_at_the_bound_and_certified_fits(sweep, dictionary, specification, tmp_path):
+    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
+    untried, _ = sweep(tmp_path / "untried")
+    tried, _ = sweep(tmp_path / "tried", checks=bounds.checks)
+    cell = (2, 0, "oracle")
+    assert bounds.verdicts(cell, untried.located[cell], 0) == {"S6": "inconclusive"}
+    assert bounds.verdicts(cell, tried.located[cell], 0) == {"S6": "holds"}
+    assert bounds.verdicts(cell, tried.located[cell], 1) == {"S6": "inconclusive"}
+
+
+def test_a_planted_false_bound_is_violated(sweep, dictionary, specification, tmp_path, monkeypatch):
+    class FalseS6(S6):
+        @staticmethod
+        def n_samples(support_rows, target, epsilon, delta):
+            return math.ceil(S6.n_samples(support_rows, target, epsilon, delta) / 20)
+
+    monkeypatch.setitem(BOUNDS, "S6", FalseS6)
+    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
+    outcome, _ = sweep(tmp_path, checks=bounds.checks)
+    cells = cell_table(outcome.located, bounds, {})
+    assert (cells[(cells.estimator == "oracle") & (cells.s > 1)].verdicts == "S6:violated").all()
+    assert summary_table(cells).violated.sum() == 2
+
+
+def test_bounds_for_single_rows_do_not_speak_of_mixtures(dictionary, specification):
+    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
+    assert set(bounds.of((1, 0, "nearest-row"))) == {"O1", "O2"}
+    assert bounds.of((2, 0, "nearest-row")) == {}
+
+
+def test_verdicts_on_screen_count_infinite_bounds_as_saying_nothing():
+    table = {"s": [1, 2], "n_star": [5.0, 7.0], "verdicts": ["S2:says-nothing", "S2:holds"]}
+    table |= {label: [float("nan")] * 2 for label in SHOWN_BOUNDS} | {"S2": [math.inf, 70.0]}
+    console = Console(file=io.StringIO(), width=200)
+    assert results._verdicts(console, pd.DataFrame(table)) == 0
+    shown = console.file.getvalue()
+    assert "holds at 1, says nothing at 1 of 2 truths; median bound/N* = 10" in shown

@@ -56,6 +56,20 @@ def test_a_settled_interval_is_within_twenty_per_cent(df):
     assert n_trials < 15_000
 
 
+@pytest.mark.parametrize("delta", [0.01, 0.001])
+def test_small_failure_probabilities_are_located_too(delta):
+    truth = chi2.isf(delta, 7) / 2e-4
+    found, _ = run(wilks(7), Design(delta, max_trials=2**17))
+    assert found.low < truth
+    assert truth / 1.25 < found.n_star < truth * 1.25
+
+
+def test_further_points_are_decided_on_request():
+    found, _ = run(lambda n: 0.9 if n < 64 or 10_000 <= n < 11_000 else 0.0, Design(0.05, checks=(10_500, 20_000)))
+    assert found.was_tried(10_500)
+    assert (found.low, found.high) == (10_500, 20_000)
+
+
 def test_nothing_certain_is_said_where_failure_is_delta_itself():
     found, _ = run(lambda n: 0.05, Design(0.05, max_trials=512, max_samples=1000))
     assert (found.n_star, found.high, found.settled) == (math.inf, math.inf, False)
@@ -101,3 +115,4 @@ def test_verdicts_of_bounds_that_say_nothing():
     assert upper_bound_verdict(math.inf, 5, 7) == "says nothing"
     assert upper_bound_verdict(6, 5, 7) == "inconclusive"
     assert upper_bound_verdict(100, 50, math.inf) == "inconclusive"
+    assert upper_bound_verdict(100, 40, 60, tried=False) == "inconclusive"
