@@ -171,7 +171,7 @@ def test_a_planted_false_bound_is_violated(sweep, dictionary, specification, tmp
     outcome, _ = sweep(tmp_path, checks=bounds.checks)
     cells = cell_table(outcome.located, bounds, {})
     assert (cells[(cells.estimator == "oracle") & (cells.s > 1)].verdicts == "S6:violated").all()
-    assert summary_table(cells).violated.sum() == 2
+    assert summary_table(cells).violated.sum() == 4
 
 
 def test_bounds_for_single_rows_do_not_speak_of_mixtures(dictionary, specification):
