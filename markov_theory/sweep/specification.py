@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
 from markov_theory._checks import open_unit, positive, whole
+from markov_theory._compile import COMPILED
 from markov_theory.dictionary import Dictionary
 from markov_theory.estimators import ESTIMATORS
 from markov_theory.sweep.grid import thinned
 from markov_theory.sweep.sample_complexity import BATCH, Design
+
+DISPLAY = ("screen.py", "results.py", "table.py", "growth.py", "arguments.py", "__main__.py")
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,10 @@ class Specification:
         ]
 
     def identity(self) -> dict[str, str]:
-        """What must be equal for stored results to count: every field, and the versions that compute them."""
+        """What must be equal for stored results to count: every field, and the code and versions that compute them."""
         fields = {name: json.dumps(value) for name, value in asdict(self).items()}
-        versions = {f"version of {name}": version(name) for name in ("markov-theory", "numpy", "scipy")}
-        return fields | versions
+        versions = {f"version of {name}": version(name) for name in ("markov-theory", "numpy", "scipy", "scikit-learn")}
+        return fields | versions | {"numba": str(COMPILED), "code": code_fingerprint()}
 
     def short_name(self) -> str:
         """Eight hexadecimal digits of the identity, for a folder's name."""
@@ -105,3 +110,14 @@ def fingerprint(dictionary: Dictionary) -> str:
     digest = hashlib.sha256(repr(dictionary.transitions.shape).encode())
     digest.update(np.ascontiguousarray(dictionary.transitions).tobytes())
     return digest.hexdigest()
+
+
+@cache
+def code_fingerprint() -> str:
+    """First 16 hexadecimal digits of a SHA-256 of the package's sources that numbers depend on."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in ("llm", "plots.py", "bounds", "verify") and path.name not in DISPLAY:
+            digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
