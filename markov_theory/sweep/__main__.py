@@ -56,7 +56,7 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Dictionary, Specification, 
     dictionary = source.dictionary_from(arguments)
     if values[0] < 1 or values[-1] > dictionary.n_tokens:
         raise ValueError(f"--s must lie in [1, {dictionary.n_tokens}] (the dictionary's rows), got {arguments.s}")
-    truths, trials = (3, 1024) if arguments.dictionary == source.LLM else (5, 16384)
+    truths, trials = (3, 256) if arguments.dictionary == source.LLM else (5, 16384)
     specification = Specification(
         sparsities=values,
         estimators=tuple(dict.fromkeys(name.strip() for name in arguments.estimators.split(","))),

@@ -57,7 +57,7 @@ def _add_measurement(p: argparse.ArgumentParser) -> None:
         metavar="NATS")  # fmt: skip
     add("--delta", "admissible probability of failure (default 0.05)", type=float, default=0.05)
     add("--truths", "planted truths at each s (default 5; llm: 3)", type=int)
-    add("--trials", "most trials at one N (default 16384, which few need; llm: 1024)", type=int)
+    add("--trials", "most trials at one N (default 16384, which few need; llm: 256)", type=int)
     add("--estimators", f"separated by commas, among {', '.join(ESTIMATORS)} (default {DEFAULT_ESTIMATORS}); all but "
         "the oracle run on fewer s", default=DEFAULT_ESTIMATORS, metavar="NAMES")  # fmt: skip
     add("--seed", "of dictionary, truths and samples (default 0)", type=int, default=0)
