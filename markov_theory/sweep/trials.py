@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import threading
 import time
 import warnings
 from functools import lru_cache
@@ -63,10 +66,18 @@ def compile_estimators(names: tuple[str, ...]) -> None:
 
 
 def start_worker(dictionary: Dictionary, specification: Specification) -> None:
-    """Prepare a worker process: one BLAS thread; Ctrl-C is the parent's business."""
+    """Prepare a worker process: one BLAS thread; Ctrl-C is the parent's business; it does not outlive the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     threadpool_limits(1)
     prepare(dictionary, specification)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def prepare(dictionary: Dictionary, specification: Specification) -> None:

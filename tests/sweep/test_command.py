@@ -117,6 +117,17 @@ def test_another_sweep_in_the_folder_is_refused(tmp_path, capsys):
     assert "holds another sweep: its" in capsys.readouterr().err
 
 
+def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
+    flags = command(*SMALL, "--s", "2..4", "--truths", "9", "--trials", "16384", "--jobs", "2", "--out", str(tmp_path))
+    started = subprocess.Popen(flags, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while started.poll() is None and not (tmp_path / "trials.sqlite").exists():
+        time.sleep(0.05)
+    time.sleep(4)
+    started.kill()
+    started.wait()
+    assert gone(started.pid)
+
+
 def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
     flags = command(
         *SMALL, "--s", "2..4", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
