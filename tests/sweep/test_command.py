@@ -1,7 +1,9 @@
 """The command line of the sweep: what it writes, what it refuses, how it stops."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -18,6 +20,15 @@ FLAGS = (
     "--s --gamma --ratio --tokens --outcomes --epsilon --delta --trials --truths --estimators --seed --jobs --out",
     "--dictionary --family --context --model --text",
 )
+
+
+def kept(store):
+    """Number of batches in a store, 0 before it has its table."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT COUNT(*) FROM batches").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
 
 
 def gone(group, seconds=20):
@@ -120,9 +131,9 @@ def test_another_sweep_in_the_folder_is_refused(tmp_path, capsys):
 def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
     flags = command(*SMALL, "--s", "2..4", "--truths", "9", "--trials", "16384", "--jobs", "2", "--out", str(tmp_path))
     started = subprocess.Popen(flags, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while started.poll() is None and not (tmp_path / "trials.sqlite").exists():
+    while started.poll() is None and not kept(tmp_path / "trials.sqlite"):
         time.sleep(0.05)
-    time.sleep(4)
+    assert started.poll() is None, "the sweep ended before it could be killed"
     started.kill()
     started.wait()
     assert gone(started.pid)
