@@ -100,31 +100,53 @@ class MarkovChain:
             path[i + 1] = min(int(np.searchsorted(cumulative[state], uniform[i], side="right")), last[state])
         return path
 
-    def extend(self, new_rows: ArrayLike) -> ExtendedChain:
+    def extend(
+        self, new_rows: ArrayLike, *, among_new: ArrayLike | None = None, into_new: ArrayLike | None = None
+    ) -> ExtendedChain:
         """Add m new states with laws over the old ones: ``P̃ = [[P, 0], [Q, 0]]``; the old rows are the same floats.
+
+        Beyond the paper, mass may go to the new states, with the other entries scaled down to make room for it:
+        from new ones, which no old row notices, or from old ones, at a price of −log(1−η_v) nats for row v
+        (`ExtendedChain.forgetting`).
 
         Parameters
         ----------
         new_rows : array_like, shape (m, T)
-            Row u is the law of the next old state after new state u.
+            Row u is the law of the next old state after new state u, given that an old one is next.
+        among_new : array_like, shape (m, m), optional
+            Probability of new state u' after new state u; the total μ_u of each row below 1.
+        into_new : array_like, shape (T, m), optional
+            Probability of new state u after old state v; the total η_v of each row below 1.
 
         Raises
         ------
         ValueError
-            If `new_rows` are not laws over the T old states.
+            If `new_rows` are not laws over the T old states, or a mass has the wrong shape or size.
+
+        Examples
+        --------
+        >>> extended = MarkovChain([[.9, .1], [.5, .5]]).extend([[.2, .8]], into_new=[[.25], [0]])
+        >>> extended.forgets_nothing(), extended.forgetting.round(4).tolist()
+        (False, [0.2877, 0.0])
         """
         Q = as_transitions(new_rows, "new_rows")
-        if Q.shape[1] != self.n_states:
-            raise ValueError(f"new_rows must have {self.n_states} columns, one an old state, got {Q.shape[1]}")
-        extended = np.zeros((self.n_states + Q.shape[0],) * 2)
-        extended[: self.n_states, : self.n_states] = self.transitions
-        extended[self.n_states :, : self.n_states] = Q
+        T, m = self.n_states, Q.shape[0]
+        if Q.shape[1] != T:
+            raise ValueError(f"new_rows must have {T} columns, one an old state, got {Q.shape[1]}")
+        extended = np.zeros((T + m, T + m))
+        extended[:T, :T] = self.transitions
+        extended[T:, :T] = Q
+        for rows, masses, name in ((slice(T), into_new, "into_new"), (slice(T, T + m), among_new, "among_new")):
+            if masses is not None:
+                given = _masses(masses, (len(extended[rows]), m), name)
+                extended[rows, :T] *= 1 - given.sum(axis=1, keepdims=True)
+                extended[rows, T:] = given
         return ExtendedChain(extended, self)
 
 
 @dataclass(frozen=True, eq=False)
 class ExtendedChain(MarkovChain):
-    """A chain with new states, and the chain that it extends."""
+    """A chain with new states, and the chain that it extends; made by `MarkovChain.extend`."""
 
     base: MarkovChain
 
@@ -139,11 +161,29 @@ class ExtendedChain(MarkovChain):
         """The states that the base chain has not."""
         return range(self.base.n_states, self.n_states)
 
+    @property
+    def mass_on_new(self) -> Array:
+        """Probability that a new state is next, η_v after old and μ_u after new states, shape (T + m,)."""
+        return self.transitions[:, self.base.n_states :].sum(axis=1)
+
+    @property
+    def forgetting(self) -> Array:
+        """KL(p_v‖p̃_v) = −log(1−η_v) of each old row (nats), shape (T,): no row that gives away η_v costs less."""
+        return 0.0 - np.log1p(-self.mass_on_new[: self.base.n_states])
+
+    @property
+    def truncation(self) -> Array:
+        """KL(law of u given that an old state is next‖law of u) = −log(1−μ_u) (nats), shape (m,).
+
+        What leaving transitions among new states out of the counts hides; the reverse divergence is infinite.
+        """
+        return 0.0 - np.log1p(-self.mass_on_new[self.base.n_states :])
+
     def forgets_nothing(self) -> bool:
         """Whether every old row is, bit for bit, the base chain's, with probability 0 of each new state."""
         old = self.base.n_states
         same = self.transitions[:old, :old].tobytes() == self.base.transitions.tobytes()
-        return same and not self.transitions[:, old:].any()
+        return same and not self.transitions[:old, old:].any()
 
     def retract(self) -> MarkovChain:
         """Undo the extension: the base chain itself."""
@@ -227,3 +267,15 @@ def estimate_transitions(counts: ArrayLike, unvisited: Fill = "mask") -> np.ma.M
             raise ValueError(f"an absorbing row needs a square matrix, got shape {n.shape}")
         rows[empty] = np.eye(n.shape[0])[empty]
     return rows
+
+
+def _masses(values: ArrayLike, shape: tuple[int, int], name: str) -> Array:
+    masses = np.array(values, dtype=np.float64)
+    if masses.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {masses.shape}")
+    if not (masses >= 0).all() or not (masses.sum(axis=1) < 1).all():
+        raise ValueError(
+            f"{name} must be non-negative with a total below 1 in each row, got an entry {masses.min():g} "
+            f"and a total {masses.sum(axis=1).max():g}"
+        )
+    return masses

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from markov_theory.chain import MarkovChain, count_transitions, estimate_transitions
+from markov_theory.divergences import kl_divergence
 from markov_theory.randomness import named_generator
 from tests.strategies import laws
 
@@ -72,6 +73,57 @@ def test_new_states_are_never_reached():
 def test_wrong_new_rows_are_refused(rows, words):
     with pytest.raises(ValueError, match=words):
         MarkovChain([[0.5, 0.5], [0.2, 0.8]]).extend(rows)
+
+
+@given(squares, st.integers(1, 3), st.randoms(use_true_random=False))
+def test_what_new_states_take_from_old_rows_costs_exactly_that(P, m, random):
+    T = len(P)
+    eta = np.array([[random.choice([0.0, 1e-18, 0.1, 0.9]) * random.random() / m for _ in range(m)] for _ in P])
+    extended = MarkovChain(P).extend(np.full((m, T), 1 / T), into_new=eta)
+    mass = eta.sum(axis=1)
+    np.testing.assert_allclose(extended.forgetting, -np.log1p(-mass), rtol=1e-12)
+    assert extended.forgets_nothing() == (not eta.any())
+    untouched = mass == 0
+    assert (extended.forgetting[untouched] == 0).all()
+    assert extended.transitions[:T, :T][untouched].tobytes() == extended.base.transitions[untouched].tobytes()
+    old = np.column_stack([extended.base.transitions, np.zeros((T, m))])
+    np.testing.assert_allclose(kl_divergence(old, extended.transitions[:T]), extended.forgetting, atol=1e-15, rtol=1e-9)
+    assert extended.retract().transitions.tobytes() == MarkovChain(P).transitions.tobytes()
+
+
+@given(laws(4), laws(4), st.floats(0.01, 0.9), st.floats(0, 1))
+def test_no_row_that_gives_mass_away_costs_less(row, other, eta, share):
+    rival = (1 - share) * row + share * other
+    cost = float(kl_divergence(np.append(row, 0.0), np.append((1 - eta) * rival, eta)))
+    assert cost >= -np.log1p(-eta) - 1e-12
+
+
+@given(squares, st.integers(1, 3), st.floats(0.01, 0.99))
+def test_transitions_among_new_states_forget_nothing_and_hide_their_mass(P, m, mass):
+    T = len(P)
+    rows = np.full((m, T), 1 / T)
+    extended = MarkovChain(P).extend(rows, among_new=np.full((m, m), mass / m))
+    assert extended.forgets_nothing()
+    assert (extended.forgetting == 0).all()
+    np.testing.assert_allclose(extended.truncation, -np.log1p(-mass), rtol=1e-12)
+    given_old = np.column_stack([rows, np.zeros((m, m))])
+    np.testing.assert_allclose(kl_divergence(given_old, extended.transitions[T:]), extended.truncation, rtol=1e-9)
+    assert (kl_divergence(extended.transitions[T:], given_old) == np.inf).all()
+    np.testing.assert_allclose(extended.transitions.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    ("masses", "words"),
+    [
+        ({"into_new": [[0.1]]}, r"into_new must have shape \(2, 1\)"),
+        ({"into_new": [[1.0], [0]]}, "total 1"),
+        ({"into_new": [[-0.1], [0]]}, "entry -0.1"),
+        ({"among_new": [[np.nan]]}, "among_new must be non-negative"),
+    ],
+)
+def test_wrong_masses_are_refused(masses, words):
+    with pytest.raises(ValueError, match=words):
+        MarkovChain([[0.5, 0.5], [0.2, 0.8]]).extend([[0.3, 0.7]], **masses)
 
 
 def test_a_chain_is_square():

@@ -12,14 +12,16 @@ PACKAGE = ROOT / "markov_theory"
 # From the top down: a module imports only from lines above its own, and within its own line.
 ORDER = (
     ("_checks", "_compile"),
-    ("randomness", "divergences"),
+    ("randomness", "divergences", "caratheodory"),
     ("chain", "dictionary"),
+    ("higher_order", "higher_order_families"),
     ("families",),
     ("solvers",),
-    ("instance", "embedding_instance"),
+    ("instance", "embedding_instance", "misspecified"),
     ("sampling",),
     ("bounds",),
     ("estimators",),
+    ("corpus",),
     ("success",),
     ("verify",),
     ("plots",),

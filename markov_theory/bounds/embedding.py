@@ -24,7 +24,7 @@ class E1(Bound):
     """Hoeffding over a net: ``N ≥ (2L²/ε²)·[log C(T,s) + s log(1 + 4L/ε) + log 1/δ]`` samples suffice.
 
     L = 2·G_s·B; ε and L in nats, N in samples. Derived here with its constants, in the form of the paper's claim
-    N ≥ Õ(s log²c) with log c ≤ L. Valid for the excess risk when the truth is outside the class. Dense
+    N ≥ Õ(s log²c) with log c ≤ L. The truth must lie in the class. Dense
     weights in the ball are the case s = T, with G_T.
 
     Loose in ε as `S1` is; and G_s itself grows with s (up to like √s), so this is not linear in s at fixed B.

@@ -26,8 +26,8 @@ class S1(Bound):
 
     L = log c is the log density ratio and ε the accuracy, both in nats; k = ⌈2⌊s/2⌋⌈s/2⌉/(sη)⌉ with
     η = ε/(2(c−1)) is the resolution of the net; N in samples. Derived here with its constants; the form
-    N ≥ Õ(s log²c) is the paper's claim. It stays valid for the excess risk when the truth is no mixture of
-    rows.
+    N ≥ Õ(s log²c) is the paper's claim. The truth must be a mixture of rows; where it is
+    none, `markov_theory.bounds.misspecification.M1` bounds the excess risk.
 
     Loose in ε: it grows as 1/ε², while the truth is about 1/ε (see `S2`).
 
@@ -74,7 +74,7 @@ class S2(Bound):
     k = ⌈16κ(s−1)/ε⌉ and κ(c) = (c log c − c + 1)/(√c − 1)² ≤ 2 + log c; ε in nats, N in samples: of the
     order s·log c·log(1/ε)/ε. Derived here. A solver that is within `gap` (nats a sample) of the maximum is
     covered with 4κ/(ε − 2κ·gap) in place of 4κ/ε, as long as that is positive. The truth must lie in the
-    class, unless the class is convex (s = T).
+    class; for a convex class (s = T) and any truth see `markov_theory.bounds.misspecification.M2`.
 
     Loose, for small ε, by the factor κ and by log(1/ε) against the asymptotic law (see `S3`): often a
     hundredfold.
