@@ -1,15 +1,23 @@
-"""Bounds: samples that suffice (O1–O3, S1, S2, S2H, S6, E1, E2, E4), are needed (O4, O5, S4), to expect (S3, E3)."""
+"""Bounds, one statement a class: samples that suffice, that are needed, that are to be expected; `BOUNDS` by label."""
+
+from __future__ import annotations
 
 from markov_theory.bounds.base import Bound
 from markov_theory.bounds.embedding import E1, E2, E3
+from markov_theory.bounds.exposure import Exposure, corpus_size, exposure_failure
+from markov_theory.bounds.higher_order import K1
 from markov_theory.bounds.known_embedding import E4
 from markov_theory.bounds.known_support import S6
+from markov_theory.bounds.known_support_lower import L1, L2
+from markov_theory.bounds.known_support_sharp import S6One, S6Prime
+from markov_theory.bounds.misspecification import M1, M2
 from markov_theory.bounds.one_to_one import O1, O2, O3, O4, O5
 from markov_theory.bounds.packing import S4, greedy_packing
 from markov_theory.bounds.sparse import S1, S2, S2H, S3
 
 BOUNDS: dict[str, type[Bound]] = {
-    bound.label: bound for bound in (O1, O2, O3, O4, O5, S1, S2, S2H, S3, S4, S6, E1, E2, E3, E4)
+    bound.label: bound
+    for bound in (O1, O2, O3, O4, O5, S1, S2, S2H, S3, S4, S6, S6Prime, S6One, L1, L2, E1, E2, E3, E4, Exposure, M1, M2)
 }
 
 __all__ = [
@@ -18,6 +26,11 @@ __all__ = [
     "E2",
     "E3",
     "E4",
+    "K1",
+    "L1",
+    "L2",
+    "M1",
+    "M2",
     "O1",
     "O2",
     "O3",
@@ -30,5 +43,10 @@ __all__ = [
     "S4",
     "S6",
     "Bound",
+    "Exposure",
+    "S6One",
+    "S6Prime",
+    "corpus_size",
+    "exposure_failure",
     "greedy_packing",
 ]

@@ -35,6 +35,8 @@ ARRAYS = {
     "support_scores": [[1.0, 0.3], [-1.0, 0.5], [0.0, 1.0]],
     "target": np.mean(ROWS, axis=0),
     "laws": [[0.01, 0.99], [0.99, 0.01]],
+    "rates": [0.1, 0.02, 0.3],
+    "samples_per_token": [3, 1, 20],
 }
 CLASSES = {"one-to-one", "oracle", "l0", "simplex", "any", "embedding-l0", "embedding-oracle"}
 DECLARED = [(label, name) for label, bound in BOUNDS.items() for name in bound.increasing + bound.decreasing]
@@ -69,7 +71,7 @@ def test_a_bound_says_what_it_is(bound):
 
 
 def test_labels_are_keys_in_the_order_of_the_theory():
-    assert " ".join(BOUNDS) == "O1 O2 O3 O4 O5 S1 S2 S2H S3 S4 S6 E1 E2 E3 E4"
+    assert " ".join(BOUNDS) == "O1 O2 O3 O4 O5 S1 S2 S2H S3 S4 S6 S6' S6^1 L1 L2 E1 E2 E3 E4 X1 M1 M2"
     assert all(bound.label == label for label, bound in BOUNDS.items())
 
 
