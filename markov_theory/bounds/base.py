@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 Kind = Literal["upper", "lower", "prediction"]
+Event = Literal["kl", "hellinger", "row", "support", "excess", "exposure"]
 
 
 class Bound(ABC):
@@ -32,6 +33,11 @@ class Bound(ABC):
         rows), ``"oracle"`` (maximum likelihood on the known support), ``"l0"`` (exact maximum likelihood over
         s-sparse mixtures), ``"simplex"`` (over all mixtures; read with s = T), ``"any"`` (lower bounds); for
         the embedding mixture ``"embedding-oracle"`` and ``"embedding-l0"``.
+    event : {"kl", "hellinger", "row", "support", "excess", "exposure"}
+        What success means. kl: every maximiser has KL(q‖q̂) ≤ ε (for a bound without ε, see its statement).
+        hellinger: H²(q, q̂) ≤ ε. row: the one maximiser is the true row. support: every maximiser gives weight to
+        every row that the truth mixes. excess: KL(q‖q̂) ≤ ε + that of the nearest law of the class. exposure: every
+        new token is seen often enough. A bound says nothing of another event than its own.
     statement, reason : str
         What holds, in symbols and units; why, in a sentence or two.
     increasing, decreasing : tuple of str
@@ -43,6 +49,7 @@ class Bound(ABC):
     kind: ClassVar[Kind]
     origin: ClassVar[str]
     speaks_of: ClassVar[tuple[str, ...]]
+    event: ClassVar[Event] = "kl"
     statement: ClassVar[str]
     reason: ClassVar[str]
     increasing: ClassVar[tuple[str, ...]] = ()

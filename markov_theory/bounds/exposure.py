@@ -42,6 +42,7 @@ class Exposure(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ()
+    event = "exposure"
     statement = (
         "least n with sum_u P(Bin(n, pi_u) < N_u) <= delta: every new token u is seen at least N_u times in n chances "
         "with probability >= 1-delta"

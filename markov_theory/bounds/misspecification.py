@@ -40,6 +40,7 @@ class M1(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("l0", "simplex")
+    event = "excess"
     statement = (
         "N >= (8 L^2/(eps - 2 gap)^2) [log C(T,s) + log C(k+s-1,s-1) + log 1/delta], eta = eps/(2(c-1)), "
         "k = ceil(2 floor(s/2) ceil(s/2)/(s eta)), implies KL(q||q_hat) - min KL(q||s-sparse mixture) <= eps with "
@@ -92,6 +93,7 @@ class M2(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("simplex",)
+    event = "excess"
     statement = (
         "N >= (4 kappa/(eps - 2 kappa gap)) [log C(k+2T-2,T-1) + log 1/delta], k = ceil(16 kappa (T-1)/eps), implies "
         "KL(q||q_hat) - min KL(q||mixture of the T rows) <= eps with probability >= 1-delta, for every q"

@@ -38,6 +38,7 @@ class O1(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("one-to-one",)
+    event = "row"
     statement = "N >= (2 L^2 / gamma^2) log((T-1)/delta) implies P(v_hat != v*) <= delta, for every truth v*"
     reason = (
         "The log-likelihood ratio of the truth against another row is a mean of N terms in [-L, L] with "
@@ -80,6 +81,7 @@ class O2(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("one-to-one",)
+    event = "row"
     statement = "N >= (2 kappa(c) / gamma) log((T-1)/delta) implies P(v_hat != v*) <= delta, for every truth v*"
     reason = (
         "Markov on the square root of the likelihood ratio: P(ratio >= 1) <= rho^N with rho = 1 - H^2/2 <= "
@@ -117,6 +119,7 @@ class O3(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("one-to-one",)
+    event = "row"
     statement = "least N with sum over v != v* of exp(-N C(p_v*, p_v)) <= delta for every v*: P(v_hat != v*) <= delta"
     reason = (
         "Markov on the likelihood ratio to the power lambda gives P(ratio >= 1) <= (sum p^(1-lambda) "
@@ -164,6 +167,7 @@ class O4(Bound):
     kind = "lower"
     origin = "derived"
     speaks_of = ("any",)
+    event = "row"
     statement = (
         "failure <= delta < 1/2 for every truth needs N >= (1-2 delta) log((1-delta)/delta) / gamma "
         "and N >= log(1/(4 delta (1-delta))) / (-2 log max rho)"
@@ -208,6 +212,7 @@ class O5(Bound):
     kind = "lower"
     origin = "derived"
     speaks_of = ("any",)
+    event = "row"
     statement = (
         "failure <= delta < 1 - 1/M for each of M rows needs N >= (log M - h(delta) - delta log(M-1)) / JS(rows)"
     )

@@ -135,6 +135,7 @@ class S2H(Bound):
     kind = "upper"
     origin = "derived"
     speaks_of = ("l0", "simplex")
+    event = "hellinger"
     statement = (
         "N >= (4/eps) [log C(T,s) + log C(k+2s-2,s-1) + log 1/delta], k = ceil(16 (s-1)/eps), "
         "implies H^2(q, q_hat) <= eps with probability >= 1-delta"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from markov_theory._checks import as_laws, as_transitions
+from markov_theory._checks import Array, as_laws, as_transitions
 from markov_theory.solvers._newton import solve_batch
 from markov_theory.solvers.simplex_mle import FIRST_ROWS
 
@@ -39,8 +39,42 @@ def information_projection(transitions: ArrayLike, target: ArrayLike) -> float:
     live = q > 0
     for tolerance in TOLERANCES:  # a bound needs only to be sharp relative to its value
         alpha, gap, _ = solve_batch(P, q[None], tolerance, min(FIRST_ROWS, P.shape[0]))
-        reached = float(q[live] @ np.log(q[live] / (alpha[0] @ P)[live]))
-        bound = reached - max(0.0, float(gap[0]))
+        logs = np.log(q[live] / (alpha[0] @ P)[live])
+        reached = float(q[live] @ logs)
+        rounding = 8 * np.finfo(float).eps * (1 + float(q[live] @ np.abs(logs)))
+        bound = reached - max(0.0, float(gap[0])) - rounding
         if bound >= SHARP * reached:
             break
     return max(0.0, bound)
+
+
+def projection_weights(rows: Array, laws: Array, tolerance: float = 1e-15) -> Array:
+    """Weights of ``argmin_{β ∈ Δ} KL(w‖Pᵀβ)`` for R laws w, on the outcomes that some row can give.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (T, J)
+        P, row-stochastic.
+    laws : ndarray, shape (R, J)
+    tolerance : float
+        Gap to aim at, nats; rounding may stop the solver at about 1e-13. What is built on the weights is to be
+        certified by itself.
+
+    Returns
+    -------
+    ndarray, shape (R, T)
+        Equal weights for a law all of whose outcomes are out of the rows' reach.
+
+    Examples
+    --------
+    >>> projection_weights(np.array([[.9, .1, 0], [.1, .9, 0]]), np.array([[.3, .2, .5]])).round(6).tolist()
+    [[0.625, 0.375]]
+    """
+    within = np.where(rows.max(axis=0) > 0, laws, 0.0)
+    mass = within.sum(axis=1)
+    weights = np.full((laws.shape[0], rows.shape[0]), 1 / rows.shape[0])
+    if rows.shape[0] > 1 and mass.any():
+        some = mass > 0
+        scaled = within[some] / mass[some, None]
+        weights[some] = solve_batch(rows, scaled, tolerance, min(FIRST_ROWS, rows.shape[0]))[0]
+    return weights

@@ -21,6 +21,7 @@ SCALARS = {
     "density_ratio": st.floats(0, 20).map(lambda exponent: 10.0**exponent),
     "log_ratio": st.floats(1e-6, 50),
     "margin": accuracies(),
+    "support_margin": accuracies(),
     "epsilon": accuracies(),
     "delta": failure_levels(),
     "gap": st.floats(0, 1e-3),
@@ -35,6 +36,7 @@ ARRAYS = {
     "support_scores": [[1.0, 0.3], [-1.0, 0.5], [0.0, 1.0]],
     "target": np.mean(ROWS, axis=0),
     "laws": [[0.01, 0.99], [0.99, 0.01]],
+    "alpha": [1.0, 0.0, 0.0],
     "rates": [0.1, 0.02, 0.3],
     "samples_per_token": [3, 1, 20],
 }
@@ -71,7 +73,9 @@ def test_a_bound_says_what_it_is(bound):
 
 
 def test_labels_are_keys_in_the_order_of_the_theory():
-    assert " ".join(BOUNDS) == "O1 O2 O3 O4 O5 S1 S2 S2H S3 S4 S6 S6' S6^1 L1 L2 E1 E2 E3 E4 X1 M1 M2"
+    assert " ".join(BOUNDS) == (
+        "O1 O2 O3 O3+ O4 O5 S1 S2 S2H S3 S4 S5 S5+ S5' S5L S6 S6' S6^1 S6u L1 L2 E1 E2 E3 E4 X1 M1 M2"
+    )
     assert all(bound.label == label for label, bound in BOUNDS.items())
 
 
