@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 
 from markov_theory._checks import Array, as_counts
 from markov_theory.dictionary import Dictionary
-from markov_theory.instance import Instance
+
+TOLD = ("sparsity", "support", "embeddings", "weights", "bias", "radius")
 
 
 class RowEstimator(BaseEstimator):
@@ -69,15 +70,17 @@ class RowEstimator(BaseEstimator):
         return np.flatnonzero(self.alpha_)
 
     @classmethod
-    def for_instance(cls, instance: Instance, tolerance: float) -> RowEstimator:
-        """Make the estimator with what a sweep lets it know: ``sparsity``, ``support`` and ``tolerance``.
+    def for_instance(cls, instance: Any, tolerance: float) -> RowEstimator:
+        """Make the estimator with what a sweep lets it know.
 
-        Only options that the constructor has are set, so an oracle is one that asks for the support.
+        That is ``tolerance``, ``sparsity`` and ``support``; of an embedding mixture also ``embeddings``, ``weights``,
+        ``bias`` and ``radius``. Only options that the constructor has are set, so an oracle is one that asks for the
+        support.
         """
-        known = {
-            "sparsity": instance.sparsity,
-            "support": tuple(instance.support.tolist()),
-            "tolerance": tolerance,
-        }
-        options = cls._get_param_names()
-        return cls(**{option: value for option, value in known.items() if option in options})
+        options = set(cls._get_param_names())
+        known = {name: getattr(instance, name) for name in TOLD if name in options and hasattr(instance, name)}
+        if "support" in known:
+            known["support"] = tuple(known["support"].tolist())
+        if "tolerance" in options:
+            known["tolerance"] = tolerance
+        return cls(**known)

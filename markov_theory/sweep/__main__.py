@@ -1,4 +1,4 @@
-"""Measure the sample complexity N*(s) and set it against the theory: ``python -m markov_theory.sweep --s 1..32``."""
+"""Measure the sample complexity N* along an axis and set it against the theory: ``python -m markov_theory.sweep``."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import argparse
 import sqlite3
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from markov_theory._compile import COMPILED
-from markov_theory.dictionary import Dictionary
-from markov_theory.sweep import engine, results, screen, source
-from markov_theory.sweep.arguments import parser
-from markov_theory.sweep.grid import parse_range
-from markov_theory.sweep.specification import Specification, fingerprint
+from markov_theory.sweep import engine, extension, results, screen
+from markov_theory.sweep.arguments import options_of, parser
+from markov_theory.sweep.axes import AXES, as_text
+from markov_theory.sweep.plan import Plan, plan
+from markov_theory.sweep.specfile import read_sweeps, write_sweep
 from markov_theory.sweep.store import Store
-from markov_theory.sweep.table import CellBounds
-from markov_theory.sweep.trials import Trials, compile_estimators
+from markov_theory.sweep.trials import compile_estimators
 
 HUGE_RATIO = 1e6
 
@@ -27,20 +26,30 @@ HUGE_RATIO = 1e6
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0; 1 a violated bound or a failed cell; 2 wrong input; 130 stopped."""
     arguments = parser().parse_args(argv)
+    stores: list[Store] = []
     try:
         try:
-            dictionary, specification, store = _prepare(arguments)
+            plans = _plans(arguments)
+            for one in plans:
+                stores.append(Store(one.out, one.specification, arguments.extend))
         except (ValueError, TypeError, FileNotFoundError, FileExistsError, NotADirectoryError) as error:
             return _complain(error, 2)
-        try:
-            return _measure(dictionary, specification, store, arguments.jobs)
-        finally:
-            store.close()
+        worst = 0
+        for one, store in zip(plans, stores, strict=True):
+            if one.name:
+                Console().rule(one.name)
+            worst = max(worst, _measure(one, store, arguments.jobs, arguments.fail_fast))
+            if worst and arguments.fail_fast:
+                break
+        return worst
     except (OSError, RuntimeError, ArithmeticError, sqlite3.Error) as error:
         return _complain(error, 1)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
+    finally:
+        for store in stores:
+            store.close()
 
 
 def _complain(error: Exception, code: int) -> int:
@@ -48,54 +57,59 @@ def _complain(error: Exception, code: int) -> int:
     return code
 
 
-def _prepare(arguments: argparse.Namespace) -> tuple[Dictionary, Specification, Store]:
+def _plans(arguments: argparse.Namespace) -> list[Plan]:
     """Check everything that can be wrong before anything is written."""
     if arguments.jobs < 1:
         raise ValueError(f"--jobs must be >= 1, got {arguments.jobs}")
-    values = parse_range(arguments.s)
-    dictionary = source.dictionary_from(arguments)
-    if values[0] < 1 or values[-1] > dictionary.n_tokens:
-        raise ValueError(f"--s must lie in [1, {dictionary.n_tokens}] (the dictionary's rows), got {arguments.s}")
-    truths, trials = (3, 256) if arguments.dictionary == source.LLM else (5, 16384)
-    specification = Specification(
-        sparsities=values,
-        estimators=tuple(dict.fromkeys(name.strip() for name in arguments.estimators.split(","))),
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        truths=truths if arguments.truths is None else arguments.truths,
-        trials=trials if arguments.trials is None else arguments.trials,
-        seed=arguments.seed,
-        dictionary=fingerprint(dictionary),
-    )
-    folder = arguments.out or Path("results") / f"sweep-{specification.short_name()}"
-    return dictionary, specification, Store(folder, specification)
+    options = options_of(arguments)
+    if arguments.spec is None:
+        return [plan(options)]
+    given = [name for name, value in options.items() if value is not None and name != "out"]
+    if given:
+        raise ValueError(f"--{given[0].replace('_', '-')} does not go with --spec: say it in {arguments.spec}")
+    sweeps = read_sweeps(arguments.spec)
+    plans = [_from_file(one, arguments.spec, i, len(sweeps)) for i, one in enumerate(sweeps, start=1)]
+    if arguments.out is not None:
+        several = len(plans) > 1
+        plans = [
+            replace(one, out=arguments.out / (one.slug or f"sweep-{i}") if several else arguments.out)
+            for i, one in enumerate(plans, start=1)
+        ]
+    folders = [one.out for one in plans]
+    if len(set(folders)) < len(folders):
+        raise ValueError(f"{arguments.spec}: two of its sweeps go to the same folder; give each its own name or out")
+    return plans
 
 
-def _measure(dictionary: Dictionary, specification: Specification, store: Store, n_jobs: int) -> int:
+def _from_file(options: dict[str, object], path: Path, number: int, total: int) -> Plan:
+    try:
+        return plan(options, path.parent)
+    except (ValueError, TypeError) as error:
+        which = f", sweep {number} of {total}" if total > 1 else ""
+        raise ValueError(f"{path}{which}: {error}") from None
+
+
+def _measure(one: Plan, store: Store, n_jobs: int, fail_fast: bool) -> int:
+    specification = one.specification
     console, errors = Console(), Console(stderr=True)
-    shown = Table(title="dictionary", title_justify="left", show_header=False)
-    for quantity, value in dictionary.describe():
-        shown.add_row(quantity, value)
-    console.print(shown)
-    if dictionary.density_ratio > HUGE_RATIO:
-        console.print(
-            f"the density ratio is huge ({dictionary.density_ratio:.2g}): some row gives an outcome next to no "
-            "probability; nothing is clipped, and bounds that contain c say accordingly little"
-        )
+    _show_rows(console, one)
+    write_sweep(one, store.path.parent)
+    for name, code in extension.own_code(one.bound_names).items():
+        store.note(f"code of bound {name}", code)
     if COMPILED:
         with errors.status("compiling the solvers (the first time only)"):
-            compile_estimators(specification.estimators)
-    bounds = CellBounds(specification, Trials(dictionary, specification).instance)
+            compile_estimators(specification)
     with (
-        engine.local_processes(dictionary, specification, n_jobs) as executor,
+        engine.local_processes(specification, n_jobs, one.given) as executor,
         screen.progress(errors) as update,
     ):
-        outcome = engine.run_sweep(specification, store, executor, update, bounds.checks)
-    for (s, truth, name), error in outcome.errors.items():
-        print(f"error: s={s}, truth {truth}, {name}: {error}; run the command again to retry", file=sys.stderr)
-    if not outcome.located:
+        outcome = engine.run_sweep(specification, store, executor, update, one.bounds.checks, fail_fast)
+    for (point, truth, name), error in outcome.errors.items():
+        print(f"error: {point}, truth {truth}, {name}: {error}; run the command again to retry", file=sys.stderr)
+    if not outcome.located or (outcome.errors and fail_fast):
         return 1
-    violated = results.present(console, outcome, bounds, store.uncertified(), dictionary.origin, store.path.parent)
+    origin = one.problem.rows(specification.points[0]).origin
+    violated = results.present(console, outcome, one.bounds, store.uncertified(), origin, store.path.parent)
     n_trials, inaccurate, seconds = store.totals()
     console.print(
         f"{n_trials:,} trials in {store.path}, {seconds:.0f} s of work; "
@@ -104,6 +118,24 @@ def _measure(dictionary: Dictionary, specification: Specification, store: Store,
         highlight=False,
     )
     return 1 if violated or outcome.errors else 0
+
+
+def _show_rows(console: Console, one: Plan) -> None:
+    """Print what the dictionaries of the sweep are, and whether their density ratio is huge."""
+    shaping = [name for name in one.specification.swept if AXES[name].shapes_rows]
+    described: dict[str, dict[str, str]] = {}
+    ratio = 1.0
+    for point in one.specification.points:
+        key = " ".join(f"{name}={as_text(point[name])}" for name in shaping)
+        if key not in described:
+            rows = one.problem.rows(point)
+            described[key], ratio = dict(rows.describe()), max(ratio, rows.density_ratio)
+    console.print(screen.dictionary_table(described))
+    if ratio > HUGE_RATIO:
+        console.print(
+            f"the density ratio is huge ({ratio:.2g}): some row gives an outcome next to no "
+            "probability; nothing is clipped, and bounds that contain c say accordingly little"
+        )
 
 
 if __name__ == "__main__":

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from markov_theory.dictionary import Dictionary
 from markov_theory.success import failures
 from markov_theory.sweep.sample_complexity import BATCH, Located, Request, locate
-from markov_theory.sweep.specification import Specification
+from markov_theory.sweep.specification import Cell, Specification
 from markov_theory.sweep.store import Batch, BatchKey, Store
 from markov_theory.sweep.trials import run_batches, start_worker
 
-Cell = tuple[int, int, str]
 BATCHES_A_TASK = 8
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -42,7 +41,7 @@ class Outcome:
 
 
 @contextmanager
-def local_processes(dictionary: Dictionary, specification: Specification, n_jobs: int) -> Iterator[Executor]:
+def local_processes(specification: Specification, n_jobs: int, given: Dictionary | None = None) -> Iterator[Executor]:
     """Processes of this machine, each with one BLAS thread, set before numpy is loaded in them."""
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
@@ -50,7 +49,7 @@ def local_processes(dictionary: Dictionary, specification: Specification, n_jobs
         n_jobs,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=start_worker,
-        initargs=(dictionary, specification),
+        initargs=(specification, given),
     )
     try:
         yield executor
@@ -66,12 +65,13 @@ def run_sweep(
     executor: Executor,
     on_progress: Callable[[int, int, int], None] = lambda done, cells, trials: None,
     checks: Callable[[Cell], tuple[int, ...]] = lambda cell: (),
+    fail_fast: bool = False,
 ) -> Outcome:
     """Locate N* of every cell of the sweep.
 
     The searches are driven together, each by its own outcomes alone, so that the result depends neither on the
     number of workers nor on the order in which they finish. What the store has is not run again. A cell whose
-    trials raise is recorded with the error and the others go on.
+    trials raise is recorded with the error.
 
     Parameters
     ----------
@@ -83,9 +83,11 @@ def run_sweep(
         Called with (cells located, cells, trials run now).
     checks : callable
         Further N to decide at a cell, say the bounds to be judged there.
+    fail_fast : bool
+        Whether to stop at the first cell that fails; otherwise the others go on.
     """
-    driver = _Driver(specification, store, executor, on_progress, checks)
-    for cell in specification.cells():
+    driver = _Driver(specification, store, executor, on_progress, checks, fail_fast)
+    for cell in driver.cells:
         driver.start(cell)
     driver.finish()
     return Outcome(driver.located, driver.errors)
@@ -99,18 +101,20 @@ class _Driver:
         executor: Executor,
         on_progress: Callable[[int, int, int], None],
         checks: Callable[[Cell], tuple[int, ...]],
+        fail_fast: bool,
     ) -> None:
         self.specification, self.store, self.executor = specification, store, executor
-        self.on_progress, self.checks = on_progress, checks
+        self.on_progress, self.checks, self.fail_fast = on_progress, checks, fail_fast
         self.located: dict[Cell, Located] = {}
         self.errors: dict[Cell, str] = {}
         self.searches: dict[Cell, _Search] = {}
         self.finished: queue.SimpleQueue[tuple[Cell, int, range, Future]] = queue.SimpleQueue()
-        self.n_cells, self.n_trials = len(specification.cells()), 0
+        self.cells = specification.cells()
+        self.n_trials = 0
 
     def start(self, cell: Cell) -> None:
         """Begin a cell's search and run it as far as the store's batches carry it."""
-        design = replace(self.specification.design, checks=self.checks(cell))
+        design = replace(self.specification.design(cell[0]), checks=self.checks(cell))
         search = _Search(locate(design), self.store.load(*cell))
         self.searches[cell] = search
         self._advance(cell, search, None)
@@ -129,7 +133,7 @@ class _Driver:
                     continue
                 search.missing -= len(batches)
                 if search.missing == 0:
-                    self._advance(cell, search, self._tallies(search))
+                    self._advance(cell, search, self._tallies(cell, search))
             self._report()
 
     def _advance(self, cell: Cell, search: _Search, outcomes: list[tuple[int, int]] | None) -> None:
@@ -141,7 +145,7 @@ class _Driver:
                 search.missing = sum(key not in search.batches for key in wanted)
                 if search.missing:
                     break
-                outcomes = self._tallies(search)
+                outcomes = self._tallies(cell, search)
         except StopIteration as end:
             self.located[cell] = end.value
             del self.searches[cell]
@@ -166,6 +170,8 @@ class _Driver:
                     raise error
                 self.errors.setdefault(cell, f"{type(error).__name__}: {error}")
                 self.searches.pop(cell, None)
+                if self.fail_fast:
+                    self.searches.clear()
                 continue
             for batch, result in zip(batches, future.result(), strict=True):
                 results.append(((*cell, n, batch), result))
@@ -174,8 +180,8 @@ class _Driver:
         self.store.save(results)
         self.n_trials += BATCH * len(results)
 
-    def _tallies(self, search: _Search) -> list[tuple[int, int]]:
-        epsilon = self.specification.epsilon
+    def _tallies(self, cell: Cell, search: _Search) -> list[tuple[int, int]]:
+        epsilon = cell[0]["epsilon"]
         tallies = []
         for request in search.requests:
             batches = [search.batches[request.n_samples, b] for b in request.batches]
@@ -183,7 +189,7 @@ class _Driver:
         return tallies
 
     def _report(self) -> None:
-        self.on_progress(len(self.located) + len(self.errors), self.n_cells, self.n_trials)
+        self.on_progress(len(self.located) + len(self.errors), len(self.cells), self.n_trials)
 
 
 @contextmanager

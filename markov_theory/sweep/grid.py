@@ -1,20 +1,34 @@
-"""Ranges on the command line: ``1..32``, ``1,2,4``, ``1..32:4``."""
+"""Ranges on the command line: ``1..32``, ``1,2,4``, ``1..32:4``, ``1e-5,1e-4``, ``1e-6..1e-3*10``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import overload
 
-PATTERN = re.compile(r"(\d+)(?:\.\.(\d+)(?::(\d+))?)?")
+NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+PART = re.compile(rf"({NUMBER})(?:\.\.({NUMBER})(?:([:*])({NUMBER}))?)?")
 MOST_VALUES = 10_000
+WRITTEN = "a range is written 1..32, 1,2,4, 1..32:4 (step), 1e-5,1e-4 or 1e-6..1e-3*10 (factor)"
 
 
-def parse_range(text: str) -> tuple[int, ...]:
-    """Return the increasing whole numbers that `text` names.
+@overload
+def parse_range(text: str) -> tuple[int, ...]: ...
+@overload
+def parse_range(text: str, kind: type[int]) -> tuple[int, ...]: ...
+@overload
+def parse_range(text: str, kind: type[float]) -> tuple[float, ...]: ...
+def parse_range(text: str, kind: type[int] | type[float] = int) -> tuple[int | float, ...]:
+    """Return the increasing numbers that `text` names.
 
     Parameters
     ----------
     text : str
-        Parts separated by commas: a number; ``a..b``, both ends included; ``a..b:step``.
+        Parts separated by commas: a number; ``a..b``, whole numbers, both ends included; ``a..b:step``;
+        ``a..b*factor``, geometric. The last value is the largest one that is at most b.
+    kind : {int, float}
+        Whole numbers or real ones. A range of real numbers needs its step or factor.
 
     Raises
     ------
@@ -23,26 +37,46 @@ def parse_range(text: str) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> parse_range("1..4"), parse_range("1,2,4"), parse_range("1..9:4")
-    ((1, 2, 3, 4), (1, 2, 4), (1, 5, 9))
+    >>> parse_range("1..4"), parse_range("1,2,4"), parse_range("1..9:4"), parse_range("64..512*2")
+    ((1, 2, 3, 4), (1, 2, 4), (1, 5, 9), (64, 128, 256, 512))
+    >>> parse_range("1e-6..1e-3*10", float), parse_range("0.1..0.3:0.1", float)
+    ((1e-06, 1e-05, 0.0001, 0.001), (0.1, 0.2, 0.3))
     """
-    values: set[int] = set()
+    values: set[Decimal] = set()
     for part in text.split(","):
-        match = PATTERN.fullmatch(part.strip())
+        match = PART.fullmatch(part.strip())
         if not match:
-            raise ValueError(f"a range is written 1..32, 1,2,4 or 1..32:4, got {text!r}")
-        first = int(match[1])
-        last = int(match[2]) if match[2] else first
-        step = int(match[3]) if match[3] else 1
-        if last < first or step < 1:
-            raise ValueError(f"the range {part.strip()!r} is empty: write the smaller number first and a step >= 1")
-        if (last - first) // step >= MOST_VALUES:
-            raise ValueError(f"the range {part.strip()!r} has more than {MOST_VALUES:,} values")
-        values.update(range(first, last + 1, step))
-    return tuple(sorted(values))
+            raise ValueError(f"{WRITTEN}, got {text!r}")
+        values.update(_part(part.strip(), match, kind))
+        if len(values) > MOST_VALUES:
+            raise ValueError(f"the range {text!r} has more than {MOST_VALUES:,} values")
+    if kind is int and any(value != int(value) for value in values):
+        raise ValueError(f"whole numbers are wanted here: {WRITTEN}, got {text!r}")
+    return tuple(sorted(kind(value) for value in values))
 
 
-def thinned(values: tuple[int, ...], ratio: float = 1.4) -> tuple[int, ...]:
+def _part(part: str, match: re.Match[str], kind: type) -> list[Decimal]:
+    """Values of one part, in exact decimal arithmetic, so that 0.1..0.3:0.1 ends at 0.3."""
+    first, last, sign, step = match.groups()
+    low = Decimal(first)
+    if last is None:
+        return [low]
+    if step is None and kind is float:
+        raise ValueError(f"the range {part!r} of real numbers needs a step (0.1..0.5:0.1) or a factor (1e-6..1e-3*10)")
+    high, by, geometric = Decimal(last), Decimal(step or 1), sign == "*"
+    if high < low or (by <= 1 if geometric else by <= 0) or (geometric and low == 0):
+        raise ValueError(
+            f"the range {part!r} is empty: write the smaller number first, a step > 0, a factor > 1 from above 0"
+        )
+    values = [low]
+    while (following := values[-1] * by if geometric else values[-1] + by) <= high:
+        values.append(following)
+        if len(values) > MOST_VALUES:
+            raise ValueError(f"the range {part!r} has more than {MOST_VALUES:,} values")
+    return values
+
+
+def thinned(values: Sequence[float], ratio: float = 1.4) -> tuple[float, ...]:
     """Keep the first and the last value and, between them, steps of at least `ratio`.
 
     Examples

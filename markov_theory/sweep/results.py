@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 
 from markov_theory._checks import MAX_SAMPLES
-from markov_theory.bounds import BOUNDS
-from markov_theory.plots import sample_complexity_figure, save_figure
+from markov_theory.plots import Shown, sample_complexity_figure, save_figure
 from markov_theory.sweep import screen
-from markov_theory.sweep.engine import Cell, Outcome
-from markov_theory.sweep.growth import growth_fits
+from markov_theory.sweep.axes import Axis, as_text
+from markov_theory.sweep.engine import Outcome
+from markov_theory.sweep.growth import fitted_curve, growth_fits
 from markov_theory.sweep.specification import Specification
-from markov_theory.sweep.table import SHOWN_BOUNDS, CellBounds, cell_table, summary_table, write_table
+from markov_theory.sweep.table import CellBounds, cell_table, summary_table, write_table
 from markov_theory.verify.verdict import HOLDS, INCONCLUSIVE, SILENT, VIOLATED
 
 
@@ -26,24 +26,40 @@ def present(
     console: Console,
     outcome: Outcome,
     bounds: CellBounds,
-    uncertified: Mapping[Cell, int],
+    uncertified: Mapping[tuple[str, int, str], int],
     origin: str,
     folder: Path,
 ) -> int:
     """Write and print what was measured; return the number of violated bounds."""
     specification = bounds.specification
+    axes, labels = specification.axes, list(bounds.shown)
     cells = cell_table(outcome.located, bounds, uncertified)
-    summary = summary_table(cells)
+    summary = summary_table(cells, [axis.name for axis in axes], labels)
     written = [*write_table(cells, folder, "cells"), *write_table(summary, folder, "summary")]
-    figure = sample_complexity_figure(summary, specification.epsilon, specification.delta, origin)
-    written += save_figure(figure, folder, "n_star_against_s")
     for name in dict.fromkeys(cells.estimator):
-        console.print(screen.estimator_table(summary, name))
-    written.append(_growth(console, cells, specification, folder))
-    _regime(console, cells, specification.epsilon)
-    violated = _verdicts(console, cells)
+        console.print(screen.estimator_table(summary, name, axes, labels))
+    path, curves = _growth(console, cells, specification, folder)
+    figure = sample_complexity_figure(
+        summary,
+        _only(specification, "epsilon"),
+        _only(specification, "delta"),
+        origin,
+        axes=[Shown(axis.name, axis.symbol, axis.label, axis.log) for axis in axes],
+        kinds={label: bound.kind for label, bound in bounds.shown.items()},
+        fits=curves,
+        loss=bounds.problem.loss,
+    )
+    written += [*save_figure(figure, folder, f"n_star_against_{axes[0].name}"), path]
+    _regime(console, cells, specification)
+    violated = _verdicts(console, cells, bounds.upper())
     _say(console, "written: " + ", ".join(str(path) for path in written))
     return violated
+
+
+def _only(specification: Specification, axis: str) -> float | None:
+    """The value of an axis, None where it is swept."""
+    values = dict(specification.grid)[axis]
+    return values[0] if len(values) == 1 else None
 
 
 def _say(console: Console, line: str) -> None:
@@ -51,29 +67,56 @@ def _say(console: Console, line: str) -> None:
     console.print(line, soft_wrap=True, highlight=False)
 
 
-def _growth(console: Console, cells: pd.DataFrame, specification: Specification, folder: Path) -> Path:
-    _say(console, "growth in s (s = 1 left out; small-ε cells only; 95 % intervals):")
-    stored = {}
-    for name, group in cells.groupby("estimator", sort=False):
-        fits = growth_fits(group, specification.epsilon, specification.delta)
-        for fit in fits:
-            _say(console, "  " + screen.fit_line(str(name), fit))
-        stored[str(name)] = [asdict(fit) for fit in fits]
+def _growth(
+    console: Console, cells: pd.DataFrame, specification: Specification, folder: Path
+) -> tuple[Path, pd.DataFrame]:
+    """Fit, print and write the growth of every curve; return the file and, but along s, the fits to be drawn."""
+    axis, *second = specification.axes
+    restricted = "s = 1 left out; small-ε cells only; " if axis.name == "s" else ""
+    if axis.name != "s" and "small_epsilon" in cells:
+        restricted = f"small-ε cells only, if they have three values of {axis.symbol}; "
+    lines: list[str] = []
+    stored: dict[str, list[dict[str, Any]]] = {}
+    drawn: list[pd.DataFrame] = []
+    columns = ["estimator", *(other.name for other in second)]
+    for key, group in cells.groupby(columns, sort=False):
+        at: dict[str, Any] = dict(zip(columns, key, strict=True))
+        name = ", ".join([at["estimator"], *(f"{other.symbol} = {as_text(at[other.name])}" for other in second)])
+        curve: dict[str, Any] = {swept: values[0] for swept, values in specification.grid} | at
+        fits = growth_fits(group, axis, curve["epsilon"], curve["delta"])
+        lines += [screen.fit_line(name, fit) for fit in fits]
+        stored[name] = [fit.told() for fit in fits]
+        if fits and axis.name != "s":
+            drawn.append(fitted_curve(group, axis, fits).assign(**at))
+    _say(console, f"growth in {axis.symbol} ({restricted}95 % intervals):" if lines else _no_fit(axis))
+    for line in lines:
+        _say(console, "  " + line)
     path = folder / "growth.json"
     path.write_text(json.dumps(stored, indent=1, ensure_ascii=False))
-    return path
+    return path, pd.concat(drawn) if drawn else pd.DataFrame()
 
 
-def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
-    truths = cells.drop_duplicates(["s", "truth"])
-    small, trivial = int(truths.small_epsilon.sum()), int((truths.kl_of_uniform_mixture <= epsilon).sum())
-    _say(
-        console,
-        f"regime: ε <= γ_s/10 at {small} of {len(truths)} truths (small-ε); "
-        f"the uniform mixture is within ε at {trivial}",
-    )
+def _no_fit(axis: Axis) -> str:
+    return f"growth in {axis.symbol}: no fit, which takes three values of {axis.symbol} > 0 at which N* was reached"
+
+
+def _regime(console: Console, cells: pd.DataFrame, specification: Specification) -> None:
+    axes = [axis.name for axis in specification.axes]
+    if "kl_of_uniform_mixture" in cells:
+        truths = cells.drop_duplicates([*axes, "truth"])
+        epsilon = truths["epsilon"] if "epsilon" in truths else _only(specification, "epsilon")
+        small, trivial = int(truths.small_epsilon.sum()), int((truths.kl_of_uniform_mixture <= epsilon).sum())
+        _say(
+            console,
+            f"regime: ε <= γ_s/10 at {small} of {len(truths)} truths (small-ε); "
+            f"the uniform mixture is within ε at {trivial}",
+        )
+    if "approximation_error" in cells:
+        errors = cells.groupby(axes, sort=False)["approximation_error"].median()
+        listed = ", ".join(f"{value:.3g} at {_words(axes, key)}" for key, value in errors.items())
+        _say(console, f"approximation error min KL(q‖mixture), nats, which no data reduce: {listed}")
     reached = cells[cells.estimator == "smoothed-empirical"].merge(
-        cells[cells.estimator == "oracle"], on=["s", "truth"], suffixes=("_row", "_oracle")
+        cells[cells.estimator == "oracle"], on=[*axes, "truth"], suffixes=("_row", "_oracle")
     )
     reached = reached[
         (reached.n_star_oracle > 0) & np.isfinite(reached.n_star_oracle) & np.isfinite(reached.n_star_row)
@@ -87,10 +130,15 @@ def _regime(console: Console, cells: pd.DataFrame, epsilon: float) -> None:
         )
 
 
-def _verdicts(console: Console, cells: pd.DataFrame) -> int:
+def _words(axes: list[str], key: Any) -> str:
+    values = key if isinstance(key, tuple) else (key,)
+    return " ".join(f"{axis}={as_text(value)}" for axis, value in zip(axes, values, strict=True))
+
+
+def _verdicts(console: Console, cells: pd.DataFrame, labels: list[str]) -> int:
     """Print how each upper bound fared, tried at N = bound; return the number of violations."""
     total = 0
-    for label in (label for label in SHOWN_BOUNDS if BOUNDS[label].kind == "upper"):
+    for label in labels:
         spoken = cells[cells[label].notna()]
         if spoken.empty:
             continue

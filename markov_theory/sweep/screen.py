@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from markov_theory.sweep.axes import Axis, as_text
 from markov_theory.sweep.growth import Fit
-from markov_theory.sweep.table import SHOWN_BOUNDS
 
+MOST_COLUMNS = 6
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -44,29 +45,44 @@ def n_star_interval(n_star: float, low: float, high: float) -> str:
     return f"{samples(n_star)} ({samples(max(low, 0))}, {samples(high)}]" if high > 0 else "0"
 
 
-def estimator_table(summary: pd.DataFrame, name: str) -> Table:
+def estimator_table(summary: pd.DataFrame, name: str, axes: tuple[Axis, ...], labels: list[str]) -> Table:
     """The rows of one estimator, as a table on screen."""
     rows = summary[summary.estimator == name]
-    bounds = [label for label in SHOWN_BOUNDS if rows[label].notna().any()]
+    bounds = [label for label in labels if rows[label].notna().any()]
     guarantee = "no guarantee" if not bounds else f"bounds of: {', '.join(dict.fromkeys(rows.guarantee))}"
     table = Table(title=f"{name}: N* ({guarantee})", title_justify="left")
-    for heading in ("s", "median truth", "worst truth", *bounds, "regime"):
+    regime = ["regime"] if "small_epsilon" in rows else []
+    for heading in (*(axis.heading for axis in axes), "median truth", "worst truth", *bounds, *regime):
         table.add_column(heading, justify="right" if heading != "regime" else "left")
     for row in rows.to_dict("records"):
         table.add_row(
-            str(row["s"]),
+            *(as_text(row[axis.name]) for axis in axes),
             n_star_interval(row["median_n_star"], row["median_low"], row["median_high"]),
             n_star_interval(row["worst_n_star"], row["worst_low"], row["worst_high"]),
             *(samples(row[label]) for label in bounds),
-            "small-ε" if row["small_epsilon"] else "not small-ε",
+            *(["small-ε" if row["small_epsilon"] else "not small-ε"] if regime else []),
         )
+    return table
+
+
+def dictionary_table(described: dict[str, dict[str, str]]) -> Table:
+    """What a person should see of the rows, a column for each of the first and the last few dictionaries."""
+    shown = list(described)
+    if len(shown) > MOST_COLUMNS:
+        shown = shown[: MOST_COLUMNS - 1] + shown[-1:]
+    table = Table(title="dictionary", title_justify="left", show_header=len(described) > 1)
+    for heading in ("", *shown):
+        table.add_column(heading)
+    for quantity in dict.fromkeys(quantity for key in shown for quantity in described[key]):
+        table.add_row(quantity, *(described[key].get(quantity, "") for key in shown))
     return table
 
 
 def fit_line(name: str, fit: Fit) -> str:
     """One fit in words."""
     values = "  ".join(f"{k} = {v:.4g} [{low:.4g}, {high:.4g}]" for k, (v, low, high) in fit.parameters.items())
-    return f"{name}: {fit.law}:  {values}  (residual {fit.residual:.1%}, {fit.n_points} points)"
+    verdict = f": {fit.verdict}" if fit.verdict else ""
+    return f"{name}: {fit.law}:  {values}  (residual {fit.residual:.1%}, {fit.n_points} points){verdict}"
 
 
 @contextmanager

@@ -1,54 +1,47 @@
-"""Where a sweep's dictionary comes from: made to measure, a file, or a real language model's own rows."""
+"""Where given rows come from: a file, or a real language model's own table. Made rows are made cell by cell."""
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from markov_theory.dictionary import Dictionary
-from markov_theory.families import make_dictionary
 
 MADE, LLM = "made", "llm"
-DEFAULTS: dict[str, dict[str, Any]] = {
-    MADE: {"tokens": 128, "outcomes": 256, "ratio": 100.0, "gamma": None, "family": "well-conditioned"},
-    LLM: {"tokens": 2000, "outcomes": 2048, "context": "<|endoftext|> and", "model": None, "text": None},
-}
-SHAPING = tuple(dict.fromkeys(name for options in DEFAULTS.values() for name in options))
+LLM_OPTIONS: dict[str, Any] = {"context": "<|endoftext|> and", "model": None, "text": None}
+LLM_TOKENS, LLM_OUTCOMES = 2000, 2048
 
 
-def dictionary_from(arguments: argparse.Namespace) -> Dictionary:
-    """Make, read or extract the dictionary that the arguments ask for.
+def given_rows(dictionary: str, options: Mapping[str, Any], n_tokens: int, n_outcomes: int, folder: Path) -> Dictionary:
+    """Read the rows of a file, or have the language model's table made.
 
     Parameters
     ----------
-    arguments : argparse.Namespace
-        With ``dictionary`` ("made", "llm" or a file) and the shaping options, None where not given.
+    dictionary : str
+        ``"llm"`` or a file.
+    options : mapping
+        Of the language model: `LLM_OPTIONS`.
+    n_tokens, n_outcomes : int
+        Of the language model's table.
+    folder : Path
+        What relative paths are relative to.
 
     Raises
     ------
-    ValueError
-        If an option does not apply to this kind of dictionary, or is wrong.
+    ValueError, FileNotFoundError
+        If there is no such file, or an option is wrong.
     RuntimeError
         If the language model's command fails.
     """
-    kind = arguments.dictionary
-    given = {name: getattr(arguments, name) for name in SHAPING if getattr(arguments, name) is not None}
-    for name in given:
-        if name not in DEFAULTS.get(kind, {}):
-            raise ValueError(f"--{name} does not apply to --dictionary {kind}: its rows are what they are")
-    options = {**DEFAULTS.get(kind, {}), **given}
-    if kind == MADE:
-        return make_dictionary(
-            options["tokens"],
-            options["outcomes"],
-            density_ratio=options["ratio"],
-            margin=options["gamma"],
-            family=options["family"],
-            seed=arguments.seed,
-        )
-    return _language_model_rows(options) if kind == LLM else Dictionary.load(kind)
+    if dictionary != LLM:
+        return Dictionary.load(folder / dictionary)
+    wanted = {"tokens": n_tokens, "outcomes": n_outcomes, **LLM_OPTIONS, **options}
+    if wanted["text"] is not None:
+        wanted["text"] = folder / wanted["text"]
+    return _language_model_rows(wanted)
 
 
 def _language_model_rows(options: dict[str, Any]) -> Dictionary:

@@ -3,106 +3,173 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from markov_theory._checks import open_unit, positive, whole
+from markov_theory._checks import whole
 from markov_theory._compile import COMPILED
 from markov_theory.dictionary import Dictionary
-from markov_theory.estimators import ESTIMATORS
+from markov_theory.estimators import RowEstimator
+from markov_theory.sweep import extension
+from markov_theory.sweep.axes import AXES, MOST_TRUTHS, Axis, Point, Value, range_text
 from markov_theory.sweep.grid import thinned
+from markov_theory.sweep.problems import PROBLEMS, Problem
 from markov_theory.sweep.sample_complexity import BATCH, Design
 
-DISPLAY = ("screen.py", "results.py", "table.py", "growth.py", "arguments.py", "__main__.py")
+DISPLAY = (
+    "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "specfile.py", "help.py", "__main__.py",
+)  # fmt: skip
+Cell = tuple[Point, int, str]
 
 
 @dataclass(frozen=True)
 class Specification:
-    """A sweep over the sparsity s.
+    """A sweep over one or two axes of a kind of problem.
 
     Attributes
     ----------
-    sparsities : tuple of int
+    kind : str
+        Name in `markov_theory.sweep.problems.PROBLEMS`.
+    grid : tuple of (axis, values)
+        Increasing values of every axis of the kind, in the order of `AXES`; at most two axes with several.
+    options : tuple of (name, value)
+        The kind's own options, all of them.
+    rows : str
+        SHA-256 of given rows, from `fingerprint`; ``""`` for made ones.
     estimators : tuple of str
-        Names in `markov_theory.estimators.ESTIMATORS`.
-    epsilon : float
-        Accuracy, nats: a trial succeeds if KL(q‖q̂) <= ε.
-    delta : float
-        Admissible probability of failure.
+        Names of built-in estimators, or ``module:Name``.
     truths : int
-        Planted truths at each s.
+        Planted truths at each point.
     trials : int
         Most trials at one N.
     seed : int
-        Of truths and samples.
-    dictionary : str
-        SHA-256 of the rows, from `fingerprint`.
+        Of dictionaries, truths and samples.
     """
 
-    sparsities: tuple[int, ...]
+    kind: str
+    grid: tuple[tuple[str, tuple[Value, ...]], ...]
+    options: tuple[tuple[str, Any], ...]
+    rows: str
     estimators: tuple[str, ...]
-    epsilon: float
-    delta: float
     truths: int
     trials: int
     seed: int
-    dictionary: str
 
     def __post_init__(self) -> None:
         """Refuse what no sweep can run.  Raises ValueError or TypeError naming the value."""
-        positive(self.epsilon, "epsilon")
-        open_unit(self.delta, "delta")
-        whole(self.truths, "truths", low=1)
+        for name, values in self.grid:
+            for value in values:
+                if not (name == "gamma" and value is None):
+                    AXES[name].admit(value, name)
+        whole(self.truths, "truths", low=1, high=MOST_TRUTHS)
         whole(self.trials, "trials", low=BATCH)
-        if self.trials // BATCH * BATCH < self.design.least_trials:
-            raise ValueError(
-                f"trials must be at least {-(-self.design.least_trials // BATCH) * BATCH} (whole batches of {BATCH}) "
-                f"to certify a failure probability of {self.delta:g}, got {self.trials}"
-            )
         whole(self.seed, "seed")
-        if not self.sparsities or not self.estimators:
-            raise ValueError("a sweep needs at least one s and one estimator")
-        for s in self.sparsities:
-            whole(s, "s", low=1)
+        if len(self.swept) > 2:
+            raise ValueError(
+                f"at most two axes may be ranges, got {', '.join(AXES[name].flag for name in self.swept)}: "
+                "give the others one value, or make several sweeps"
+            )
+        if not self.estimators or not all(values for _, values in self.grid):
+            raise ValueError("a sweep needs at least one value of every axis and one estimator")
+        for point in self.points:
+            least = self.design(point).least_trials
+            if self.trials // BATCH * BATCH < least:
+                raise ValueError(
+                    f"trials must be at least {-(-least // BATCH) * BATCH} (whole batches of {BATCH}) "
+                    f"to certify a failure probability of {point['delta']:g}, got {self.trials}"
+                )
         for name in self.estimators:
-            if name not in ESTIMATORS:
-                raise ValueError(f"estimators must be among {', '.join(ESTIMATORS)}; got {name!r}")
+            self.estimator(name)
 
     @property
-    def design(self) -> Design:
-        """How each N* is located."""
-        return Design(delta=self.delta, max_trials=self.trials)
+    def swept(self) -> dict[str, tuple[Value, ...]]:
+        """The axes with several values."""
+        return {name: values for name, values in self.grid if len(values) > 1}
 
     @property
-    def tolerance(self) -> float:
+    def axes(self) -> tuple[Axis, ...]:
+        """The axis that results are shown against, then, if there is one, that with a curve a value.
+
+        Of two swept axes the one with more values comes first (of equally long ones, the first in `AXES`).
+        """
+        swept = sorted(self.swept, key=lambda name: -len(self.swept[name]))
+        return tuple(AXES[name] for name in swept or [PROBLEMS[self.kind].main])
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Every point: curve after curve, increasing along each."""
+        order = [axis.name for axis in reversed(self.axes)]
+        names = [*[name for name, _ in self.grid if name not in order], *order]
+        values = dict(self.grid)
+        return tuple(
+            Point.of(dict(zip(names, combination, strict=True)))
+            for combination in itertools.product(*(values[name] for name in names))
+        )
+
+    def estimator(self, name: str) -> type[RowEstimator]:
+        """The class of an estimator of the sweep.  Raises ValueError or TypeError if there is none."""
+        return extension.resolve(name, PROBLEMS[self.kind].estimators, RowEstimator, "estimators")
+
+    def problem(self, given: Dictionary | None = None) -> Problem:
+        """The sweep's problem; `given` are the rows that `rows` is the fingerprint of."""
+        return PROBLEMS[self.kind](self.seed, dict(self.options), given)
+
+    def design(self, point: Point) -> Design:
+        """How N* is located at a point."""
+        return Design(delta=point["delta"], max_trials=self.trials)
+
+    def tolerance(self, point: Point) -> float:
         """Certified gap asked of solvers (nats per sample): a millionth of ε moves KL(q‖q̂) by about 0.2 %."""
-        return float(np.clip(1e-6 * self.epsilon, 1e-13, 1e-9))
+        return float(np.clip(1e-6 * point["epsilon"], 1e-13, 1e-9))
 
-    def cells(self) -> list[tuple[int, int, str]]:
-        """(s, truth, estimator) of every N* to locate; some estimators on a thinned axis."""
-        few = set(thinned(self.sparsities))
+    def cells(self) -> list[Cell]:
+        """(point, truth, estimator) of every N* to locate; some estimators on thinned axes."""
+        few = {name: set(thinned([v for v in values if v is not None])) for name, values in self.swept.items()}
+        slow = {name: self.estimator(name).thinned for name in self.estimators}
         return [
-            (s, truth, name)
-            for s in self.sparsities
+            (point, truth, name)
+            for point in self.points
             for truth in range(self.truths)
             for name in self.estimators
-            if s in few or not ESTIMATORS[name].thinned
+            if not slow[name] or all(point[axis] in kept for axis, kept in few.items())
         ]
 
     def identity(self) -> dict[str, str]:
-        """What must be equal for stored results to count: every field, and the code and versions that compute them."""
-        fields = {name: json.dumps(value) for name, value in asdict(self).items()}
+        """What must be equal for stored results to count: settings, and the code and versions that compute them."""
+        settings = {
+            "kind": self.kind,
+            "rows": self.rows,
+            **dict(self.options),
+            "trials": self.trials,
+            "seed": self.seed,
+        }
         versions = {f"version of {name}": version(name) for name in ("markov-theory", "numpy", "scipy", "scikit-learn")}
-        return fields | versions | {"numba": str(COMPILED), "code": code_fingerprint()}
+        return (
+            {name: json.dumps(value) for name, value in settings.items()}
+            | versions
+            | {"numba": str(COMPILED), "code": code_fingerprint()}
+        )
+
+    def extent(self) -> dict[str, tuple[str, ...]]:
+        """What a larger sweep may add to: the values of each axis, estimators and truths, as text."""
+        axes = {name: tuple(range_text((value,)) for value in values) for name, values in self.grid}
+        return axes | {"estimators": self.estimators, "truths": tuple(str(i) for i in range(self.truths))}
+
+    def own_code(self) -> dict[str, str]:
+        """Fingerprints of the modules of estimators that are not built in."""
+        return {f"code of {name}": code for name, code in extension.own_code(self.estimators).items()}
 
     def short_name(self) -> str:
-        """Eight hexadecimal digits of the identity, for a folder's name."""
-        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:8]
+        """Eight hexadecimal digits of all of this, for a folder's name."""
+        told = [self.identity(), self.extent(), self.own_code()]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def fingerprint(dictionary: Dictionary) -> str:

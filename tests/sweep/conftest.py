@@ -1,13 +1,15 @@
 """A small sweep that runs in this process."""
 
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 
 import pytest
 from threadpoolctl import threadpool_limits
 
 from markov_theory.families import make_dictionary
+from markov_theory.sweep.axes import Point
 from markov_theory.sweep.engine import run_sweep
-from markov_theory.sweep.specification import Specification, fingerprint
+from markov_theory.sweep.plan import plan
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import prepare
 
@@ -36,31 +38,89 @@ def dictionary():
     return make_dictionary(12, 16, density_ratio=20.0)
 
 
+OPTIONS = {
+    "s": "1..3",
+    "tokens": 12,
+    "outcomes": 16,
+    "ratio": 20.0,
+    "estimators": "oracle,kl-pursuit,uniform",
+    "epsilon": 1e-3,
+    "delta": 0.2,
+    "truths": 2,
+    "trials": 128,
+}
+
+
+def planned(**options):
+    """The small sweep with some options changed."""
+    return plan({**OPTIONS, **options})
+
+
 @pytest.fixture(scope="session")
-def specification(dictionary):
-    return Specification(
-        sparsities=(1, 2, 3),
-        estimators=("oracle", "kl-pursuit", "uniform"),
-        epsilon=1e-3,
-        delta=0.1,
-        truths=2,
-        trials=256,
-        seed=0,
-        dictionary=fingerprint(dictionary),
-    )
+def small():
+    return planned
+
+
+@pytest.fixture(scope="session")
+def specification():
+    return planned().specification
+
+
+def at(s, **changes):
+    """A point of the small sweep."""
+    usual = {"s": s, "gamma": None, "ratio": 20.0, "tokens": 12, "outcomes": 16, "epsilon": 1e-3, "delta": 0.2}
+    return Point.of({**usual, **changes})
+
+
+@pytest.fixture(scope="session")
+def point():
+    return at
+
+
+def run_small(folder, specification=None, before=lambda *arguments: None, extend=False, **options):
+    """Run a sweep in a folder, the small one by default; returns the outcome and the executor."""
+    specification = specification or planned().specification
+    prepare(specification)
+    store, executor = Store(folder, specification, extend), Inline(before)
+    try:
+        with threadpool_limits(1):  # as in a worker: the number of threads changes the last bits
+            return run_sweep(specification, store, executor, **options), executor
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="session")
+def sweep():
+    return run_small
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """Folder, outcome and number of batches of the small sweep in one go."""
+    folder = tmp_path_factory.mktemp("whole")
+    outcome, executor = run_small(folder)
+    return folder, outcome, executor.n_batches
 
 
 @pytest.fixture
-def sweep(dictionary, specification):
-    """Run the small sweep in a folder; returns the outcome and the executor."""
+def inline(monkeypatch):
+    """Let the command run its trials in this process: starting workers takes longer than a small sweep."""
 
-    def run(folder, specification=specification, before=lambda *arguments: None, checks=lambda cell: ()):
-        prepare(dictionary, specification)
-        store, executor = Store(folder, specification), Inline(before)
-        try:
-            with threadpool_limits(1):  # as in a worker: the number of threads changes the last bits
-                return run_sweep(specification, store, executor, checks=checks), executor
-        finally:
-            store.close()
+    @contextmanager
+    def here(specification, n_jobs, given=None):
+        prepare(specification, given)
+        with threadpool_limits(1):
+            yield Inline()
 
-    return run
+    monkeypatch.setattr("markov_theory.sweep.engine.local_processes", here)
+
+
+@pytest.fixture(scope="session")
+def bounds():
+    return planned().bounds
+
+
+@pytest.fixture(scope="session")
+def checked(bounds, tmp_path_factory):
+    """Outcome of the small sweep with its bounds tried."""
+    return run_small(tmp_path_factory.mktemp("checked"), checks=bounds.checks)[0]

@@ -1,6 +1,7 @@
 """The command line of the sweep: what it writes, what it refuses, how it stops."""
 
 import contextlib
+import json
 import os
 import signal
 import sqlite3
@@ -12,13 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from markov_theory.dictionary import Dictionary
 from markov_theory.sweep.__main__ import main
+from markov_theory.sweep.plan import plan
 
 DICTIONARY = ["--tokens", "12", "--outcomes", "16", "--ratio", "20"]
 SMALL = ["--s", "1..3", *DICTIONARY, "--epsilon", "1e-3", "--truths", "2", "--trials", "256"]
+QUICK = ["--truths", "1", "--trials", "128", "--delta", "0.2"]
 FLAGS = (
-    "--s --gamma --ratio --tokens --outcomes --epsilon --delta --trials --truths --estimators --seed --jobs --out",
-    "--dictionary --family --context --model --text",
+    "--s --gamma --ratio --tokens --outcomes --epsilon --delta --misfit --new-tokens --dim --order --branching",
+    "--exposure --radius --estimators --bounds --trials --truths --seed --dictionary --family --context --model --text",
+    "--spec --out --extend --fail-fast --jobs",
 )
 
 
@@ -50,7 +55,7 @@ def test_a_sweep_writes_tables_figures_and_trials(tmp_path):
     environment = {**os.environ, "MPLBACKEND": "TkAgg"}
     environment.pop("DISPLAY", None)
     ran = subprocess.run(
-        command(*SMALL, "--jobs", "2", "--out", str(tmp_path)),
+        command(*SMALL, *QUICK, "--jobs", "2", "--out", str(tmp_path)),
         capture_output=True, text=True, env=environment, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -58,25 +63,26 @@ def test_a_sweep_writes_tables_figures_and_trials(tmp_path):
     names = {path.name for path in tmp_path.iterdir()}
     for stem, ends in {"cells": "csv parquet", "summary": "csv parquet", "n_star_against_s": "png pdf"}.items():
         assert {f"{stem}.{end}" for end in ends.split()} <= names
-    assert {"trials.sqlite", "growth.json"} <= names
+    assert {"trials.sqlite", "growth.json", "sweep.toml"} <= names
     csv, parquet = pd.read_csv(tmp_path / "cells.csv"), pd.read_parquet(tmp_path / "cells.parquet")
     assert len(csv) == len(parquet) > 0
     for words in ("small-ε", "S6", "no guarantee", "trials"):
         assert words in ran.stdout
 
 
-def test_rows_from_a_file_are_swept(tmp_path, capsys):
+def test_rows_from_a_file_are_swept(inline, tmp_path, capsys):
     rows = np.random.default_rng(0).dirichlet(np.ones(6), size=8)
     np.savez(tmp_path / "rows.npz", transitions=rows)
-    flags = ["--dictionary", str(tmp_path / "rows.npz"), "--s", "1,2", "--epsilon", "1e-2", "--truths", "1"]
-    assert main([*flags, "--trials", "512", "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
+    flags = ["--dictionary", str(tmp_path / "rows.npz"), "--s", "1,2", "--epsilon", "1e-2"]
+    few = [*QUICK, "--estimators", "oracle,kl-pursuit", "--jobs", "1"]
+    assert main([*flags, *few, "--out", str(tmp_path / "out")]) == 0
     assert "rows.npz" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--s", "0..4"], "--s must lie in [1, 128]"),
+        (["--s", "0..4"], "s must be >= 1, got 0"),
         (["--s", "1..129"], "--s must lie in [1, 128]"),
         (["--s", "4..1"], "is empty"),
         (["--epsilon", "0"], "epsilon must be a finite number > 0, got 0"),
@@ -84,7 +90,7 @@ def test_rows_from_a_file_are_swept(tmp_path, capsys):
         (["--ratio", "1"], "density_ratio must be a number > 1 and at most 1e+100, got 1"),
         (["--gamma", "50"], "margin must be at most"),
         (["--tokens", "1"], "n_tokens must be >= 2"),
-        (["--truths", "0"], "truths must be >= 1"),
+        (["--truths", "0"], "truths must be in [1, 1000000], got 0"),
         (["--trials", "1"], "trials must be >= 32"),
         (["--trials", "100"], "trials must be at least"),
         (["--jobs", "0"], "--jobs must be >= 1"),
@@ -94,6 +100,22 @@ def test_rows_from_a_file_are_swept(tmp_path, capsys):
         (["--dictionary", "nowhere.npz"], "no dictionary file"),
         (["--dictionary", "nowhere.npz", "--ratio", "3"], "--ratio does not apply"),
         (["--dictionary", "made", "--context", "x"], "--context does not apply"),
+        (
+            ["--s", "1..3", "--ratio", "5,10", "--delta", "0.1,0.2"],
+            "at most two axes may be ranges, got --s, --ratio, --delta",
+        ),
+        (["--tokens", "16,32", "--s", "20"], "--s must lie in [1, 16] (the dictionary's rows), got 20"),
+        (["--epsilon", "small"], "--epsilon: a range is written"),
+        (["--epsilon", "1e-5..1e-3"], "needs a step"),
+        (["--dim", "4", "--misfit", "0.1"], "--dim and --misfit are different kinds of problem"),
+        (["--dim", "4", "--gamma", "0.1"], "--gamma does not apply to a sweep with --dim"),
+        (["--exposure", "zipf"], "--exposure does not apply to a sweep of mixtures of rows"),
+        (["--dim", "4", "--dictionary", "rows.csv"], "--dictionary does not apply to a sweep with --dim"),
+        (["--dim", "4", "--radius", "-1"], "radius must be a finite number > 0, got -1"),
+        (["--new-tokens", "2", "--exposure", "odd"], "exposure must be one of uniform, zipf, coupled"),
+        (["--misfit", "1"], "misfit must lie strictly between 0 and 1"),
+        (["--dim", "4", "--estimators", "oracle"], "estimators must be among embedding-oracle"),
+        (["--bounds", "S9"], "bounds must be among"),
     ],
 )
 def test_wrong_values_end_with_one_clear_line(flags, words, tmp_path, monkeypatch, capsys):
@@ -106,7 +128,7 @@ def test_wrong_values_end_with_one_clear_line(flags, words, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("flags", [["--epsilon", "small"], ["--unknown"]])
+@pytest.mark.parametrize("flags", [["--truths", "few"], ["--unknown"], ["--eps", "1e-3"]])
 def test_the_parser_refuses_in_one_line_too(flags, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(flags)
@@ -122,10 +144,67 @@ def test_help_explains_every_flag_with_its_unit(capsys):
     assert "NATS" in shown
 
 
-def test_another_sweep_in_the_folder_is_refused(tmp_path, capsys):
-    assert main([*SMALL, "--estimators", "uniform", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    assert main([*SMALL, "--estimators", "uniform", "--jobs", "1", "--out", str(tmp_path), "--seed", "1"]) == 2
-    assert "holds another sweep: its" in capsys.readouterr().err
+def test_a_sweep_is_refused_in_anothers_folder_and_extended_on_request(inline, tmp_path, capsys):
+    def run(s, *flags):
+        small = [*DICTIONARY, "--epsilon", "1e-2", "--delta", "0.2", "--truths", "1", "--trials", "128"]
+        return main(["--s", s, *small, "--estimators", "oracle", "--jobs", "1", "--out", str(tmp_path), *flags])
+
+    assert run("2,3") == 0
+    assert run("2,3", "--seed", "1") == 2
+    assert "holds another sweep: its seed" in capsys.readouterr().err
+    assert run("2..4") == 2
+    assert "with --extend it is added to" in capsys.readouterr().err
+    kept_before = kept(tmp_path / "trials.sqlite")
+    assert run("2..4", "--extend") == 0
+    assert kept(tmp_path / "trials.sqlite") > kept_before
+    assert pd.read_csv(tmp_path / "cells.csv").s.tolist() == [2, 3, 4]
+    assert 's = "2..4"' in (tmp_path / "sweep.toml").read_text()
+
+
+def test_two_axes_make_a_curve_for_each_value_of_the_shorter_one(inline, tmp_path, capsys):
+    few = [*QUICK, "--estimators", "oracle,uniform", "--jobs", "1"]
+    axes = ["--epsilon", "1e-3..1e-1*10", "--s", "2,3"]
+    assert main([*axes, *DICTIONARY, *few, "--out", str(tmp_path)]) == 0
+    summary = pd.read_csv(tmp_path / "summary.csv")
+    assert list(summary.columns[:3]) == ["epsilon", "s", "estimator"]
+    oracle = summary[summary.estimator == "oracle"]
+    assert oracle[["s", "epsilon"]].to_numpy().tolist() == [[s, e] for s in (2, 3) for e in (1e-3, 1e-2, 1e-1)]
+    assert (oracle.median_n_star <= oracle.S6).all()
+    fits = json.loads((tmp_path / "growth.json").read_text())
+    assert set(fits) == {f"{name}, s = {s}" for name in ("oracle", "uniform") for s in (2, 3)}
+    assert -1.6 < fits["oracle, s = 2"][0]["parameters"]["p"][0] < -0.5
+    assert "ε (nats)" in capsys.readouterr().out
+    assert (tmp_path / "n_star_against_epsilon.png").exists()
+
+
+def test_smaller_dictionaries_are_random_rows_of_a_file(tmp_path):
+    rows = np.random.default_rng(0).dirichlet(np.ones(6), size=20)
+    np.savez(tmp_path / "rows.npz", transitions=rows)
+    planned = plan({"dictionary": str(tmp_path / "rows.npz"), "tokens": "5,10,20", "s": 2})
+    few, more, every = (planned.problem.rows(point) for point in planned.specification.points)
+    np.testing.assert_array_equal(every.transitions, Dictionary(rows).transitions)
+    np.testing.assert_allclose(few.transitions, rows[[int(v) for v in few.tokens]], rtol=1e-15)
+    assert len(few.tokens) == 5
+    assert {*few.tokens} < {*more.tokens} < {*every.tokens}
+    with pytest.raises(ValueError, match=r"tokens must be in \[1, 20\], got 21"):
+        plan({"dictionary": str(tmp_path / "rows.npz"), "tokens": 21, "s": 2})
+
+
+def test_failing_fast_ends_with_one_error_and_no_tables(inline, tmp_path, capsys, monkeypatch):
+    def broken(self, transitions, counts):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr("markov_theory.estimators.baselines.UniformMixture._fit", broken)
+    monkeypatch.setattr("markov_theory.sweep.__main__.compile_estimators", lambda specification: None)
+    small = ["--s", "2", *DICTIONARY, "--truths", "2", "--trials", "128", "--delta", "0.2", "--epsilon", "1e-2"]
+    flags = [*small, "--estimators", "uniform,oracle", "--jobs", "1", "--out", str(tmp_path)]
+    assert main([*flags, "--fail-fast"]) == 1
+    error = capsys.readouterr().err
+    assert "truth 0, uniform: ZeroDivisionError: planted; run the command again to retry" in error
+    assert not (tmp_path / "cells.csv").exists()
+    assert main(flags) == 1
+    assert capsys.readouterr().err.count("ZeroDivisionError: planted") == 2
+    assert set(pd.read_csv(tmp_path / "cells.csv").estimator) == {"oracle"}
 
 
 def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
@@ -141,12 +220,11 @@ def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
 
 def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
     flags = command(
-        *SMALL, "--s", "2..4", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
+        *SMALL, "--s", "2..3", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
     )
     started = subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while started.poll() is None and not (tmp_path / "trials.sqlite").exists():
+    while started.poll() is None and not kept(tmp_path / "trials.sqlite"):
         time.sleep(0.05)
-    time.sleep(2)
     os.killpg(started.pid, signal.SIGINT)
     _, error = started.communicate(timeout=120)
     assert started.returncode == 130, error
@@ -157,9 +235,9 @@ def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
 
 
 @pytest.mark.real_model
-def test_the_rows_of_a_language_model_are_swept(tmp_path, capsys):
+def test_the_rows_of_a_language_model_are_swept(inline, tmp_path, capsys):
     flags = ["--dictionary", "llm", "--tokens", "64", "--outcomes", "128", "--s", "1,2", "--epsilon", "1e-3"]
-    small = ["--truths", "1", "--trials", "256", "--estimators", "oracle,kl-pursuit", "--jobs", "1"]
+    small = [*QUICK, "--estimators", "oracle,kl-pursuit", "--jobs", "1"]
     assert main([*flags, *small, "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
     for words in ("smollm2-135m", "rest mass, mean", "the density ratio is huge", "coherence"):
