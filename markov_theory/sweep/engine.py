@@ -53,6 +53,9 @@ def local_processes(specification: Specification, n_jobs: int, given: Dictionary
     )
     try:
         yield executor
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would leave workers that wait for work for ever
+        raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
         for name, value in before.items():

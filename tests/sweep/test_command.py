@@ -218,14 +218,17 @@ def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
     assert gone(started.pid)
 
 
-def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path):
+@pytest.mark.parametrize("presses", [1, 3])
+def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path, presses):
     flags = command(
         *SMALL, "--s", "2..3", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
     )
     started = subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while started.poll() is None and not kept(tmp_path / "trials.sqlite"):
         time.sleep(0.05)
-    os.killpg(started.pid, signal.SIGINT)
+    for _ in range(presses):
+        os.killpg(started.pid, signal.SIGINT)
+        time.sleep(0.02)
     _, error = started.communicate(timeout=120)
     assert started.returncode == 130, error
     assert error == "stopped; the same command goes on from here\n"

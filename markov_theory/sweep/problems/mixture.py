@@ -65,8 +65,12 @@ class MixtureTruth(Truth):
 def mixture_bound(
     instance: Instance | MisspecifiedInstance, bound: type[Bound], guarantee: str, epsilon: float, delta: float
 ) -> float | None:
-    """A bound at a transition mixture; those of sparse mixtures are read with s = T for all mixtures."""
-    if guarantee not in bound.speaks_of and "any" not in bound.speaks_of:
+    """A bound at a transition mixture; those of sparse mixtures are read with s = T for all mixtures.
+
+    Success here is KL(q‖q̂) <= ε: a bound of another event is left out, but for an upper bound that names the true row.
+    """
+    counts = bound.event in ("kl", "excess") or (bound.event == "row" and bound.kind == "upper")
+    if not counts or (guarantee not in bound.speaks_of and "any" not in bound.speaks_of):
         return None
     size = {"sparsity": instance.n_tokens} if guarantee == "simplex" else {}
     return bound.at(instance, epsilon=epsilon, delta=delta, **size)
