@@ -26,6 +26,7 @@ ORDER = (
     ("verify",),
     ("plots",),
     ("sweep",),
+    ("plan",),
 )
 
 

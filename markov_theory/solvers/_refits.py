@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import compiled
 
 DEPENDENT = 1e-7  # an atom of which a smaller share lies outside the span of those chosen adds no direction
+ENOUGH = 0.7  # where more of an atom is left, rounding did no harm, and it is not made orthogonal once more
 NOTHING = 1e-140  # a length whose square is not a normal number
 
 
 @compiled
-def extend(Q: Array, U: Array, b: Array, residuals: Array, size: int, new: Array, who: IntArray) -> Array:
-    """Add an atom of norm one to the factors QᵀU of the targets `who`; return the part of it outside their spans.
+def extend(Q: Array, U: Array, b: Array, residual: Array, size: int, new: Array) -> float:
+    """Add an atom of norm one to the factors QᵀU of a target; return the part of it outside the span of those chosen.
 
-    Q (R, k, d) holds orthonormal rows, U (R, k, k) triangles, b (R, k) = Qx; residuals (R, d) are updated. Where
-    the part is at most DEPENDENT nothing is changed.
+    Q (k, d) holds orthonormal rows, U (k, k) a triangle, b (k,) = Qx; the residual (d,) is updated, and `new` is
+    destroyed. Where the part is at most DEPENDENT nothing else is changed.
     """
-    part = np.zeros(who.size)
+    h = np.zeros(size)
+    part = 1.0
+    for _ in range(2 if size > 0 else 0):
+        c = np.dot(Q[:size], new)
+        new -= np.dot(c, Q[:size])
+        h += c
+        part = math.sqrt(np.dot(new, new))
+        if part > ENOUGH:
+            break
+    if part <= DEPENDENT:
+        return part
+    U[:size, size] = h
+    U[size, size] = part
+    np.divide(new, part, Q[size])
+    b[size] = np.dot(Q[size], residual)
+    residual -= b[size] * Q[size]
+    return part
+
+
+@compiled
+def extend_all(Q: Array, U: Array, b: Array, residuals: Array, sizes: IntArray, new: Array, who: IntArray) -> Array:
+    """Do so for the targets `who` (A,), of R, with the atoms `new` (A, d); return the parts (A,)."""
+    parts = np.zeros(who.size)
     for i in range(who.size):
         t = who[i]
-        a = new[i].copy()
-        h = np.zeros(size)
-        for _ in range(2):  # once more against rounding
-            if size > 0:
-                c = np.dot(Q[t, :size], a)
-                a -= np.dot(c, Q[t, :size])
-                h += c
-        part[i] = math.sqrt(np.dot(a, a))
-        if part[i] <= DEPENDENT:
-            continue
-        a /= part[i]
-        U[t, :size, size] = h
-        U[t, size, size] = part[i]
-        Q[t, size] = a
-        b[t, size] = np.dot(a, residuals[t])
-        residuals[t] -= b[t, size] * a
-    return part
+        parts[i] = extend(Q[t], U[t], b[t], residuals[t], sizes[t], new[i])
+    return parts
+
+
+@compiled
+def distances(atoms: NDArray[Any], targets: Array, support: IntArray, weights: Array) -> Array:
+    """‖x − Aᵀw‖₂ of R targets, given supports and weights (R, k), of which those of support −1 are left out."""
+    norms = np.zeros(len(targets))
+    for t in range(len(targets)):
+        residual = targets[t].copy()
+        for i in range(support.shape[1]):
+            if support[t, i] >= 0:
+                residual -= weights[t, i] * atoms[support[t, i]]
+        norms[t] = math.sqrt(np.dot(residual, residual))
+    return norms
 
 
 def least_squares(rows: Array, target: Array, affine: bool) -> tuple[Array, bool]:

@@ -6,14 +6,16 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from markov_theory._checks import Array, IntArray, whole
-from markov_theory.solvers._atoms import ALIKE, Atoms, Choice, Directions, Nearest, Scorer, Vertices, choose
-from markov_theory.solvers._refits import DEPENDENT, active_set, extend
+from markov_theory.solvers._atoms import PreparedAtoms, as_real, prepare_atoms
+from markov_theory.solvers._gram import follow
+from markov_theory.solvers._refits import DEPENDENT, active_set, distances, extend_all
+from markov_theory.solvers._scores import ALIKE, Choice, Directions, Nearest, Place, Scorer, Vertices, choose
 
 Weights = Literal["real", "non-negative", "simplex"]
 SPARSITY, TOLERANCE, EXACT, STATIONARY = "sparsity", "tolerance", "exact", "stationary"
@@ -83,7 +85,12 @@ class MatchingPursuit:
 
 
 def orthogonal_matching_pursuit(
-    atoms: ArrayLike, targets: ArrayLike, sparsity: int, *, weights: Weights = "real", tolerance: float = 0.0
+    atoms: ArrayLike | PreparedAtoms,
+    targets: ArrayLike,
+    sparsity: int,
+    *,
+    weights: Weights = "real",
+    tolerance: float = 0.0,
 ) -> MatchingPursuit:
     """Seek ``min ‖x − Σ_v w_v a_v‖₂`` over w with at most k non-zeros, greedily, for R targets in lockstep.
 
@@ -92,8 +99,9 @@ def orthogonal_matching_pursuit(
 
     Parameters
     ----------
-    atoms : array_like, shape (T, d)
-        Any real vectors; single precision is kept. Zero atoms and atoms with NaN or ∞ are excluded.
+    atoms : array_like, shape (T, d), or PreparedAtoms
+        Any real vectors; single precision is kept. Zero atoms and atoms with NaN or ∞ are excluded. For many calls
+        over the same atoms, pass those of `prepare_atoms`.
     targets : array_like, shape (d,) or (R, d)
     sparsity : int
         k >= 1; reduced to the number of usable atoms and to the d that can be independent (d + 1 in the simplex).
@@ -128,9 +136,10 @@ def orthogonal_matching_pursuit(
         raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}, got {weights!r}")
     if not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
-    A, X = _checked(_real(atoms, "atoms"), _real(targets, "targets").astype(float))
+    A = atoms if isinstance(atoms, PreparedAtoms) else prepare_atoms(atoms)
+    X = _checked(as_real(targets, "targets").astype(float), A.values.shape[1])
     k = min(whole(sparsity, "sparsity", low=1), int(A.usable.sum()), X.shape[1] + (weights == "simplex"))
-    pursuit = _Pursuit(A, k, weights, float(tolerance))
+    pursuit = _Pursuit(A, k, weights, float(tolerance), len(X))
     rows = max(1, min(256, TABLE // len(A.values)))
     parts = [pursuit.run(X[i : i + rows]) for i in range(0, len(X), rows)]
     support, values, norms, status, classes = (list(part) for part in zip(*parts, strict=True))
@@ -154,23 +163,29 @@ def orthogonal_matching_pursuit(
 class _Pursuit:
     """The steps of a chunk of targets."""
 
-    def __init__(self, atoms: Atoms, sparsity: int, weights: Weights, tolerance: float) -> None:
+    def __init__(self, atoms: PreparedAtoms, sparsity: int, weights: Weights, tolerance: float, n_targets: int) -> None:
         self.atoms, self.k, self.tolerance = atoms, sparsity, tolerance
         self.real, self.affine = weights == "real", weights == "simplex"
-        self.scorer: Scorer = Vertices(atoms) if self.affine else Directions(atoms, signed=self.real)
-        self.first: Scorer = Nearest(atoms) if self.affine else self.scorer
+        self.by_pairs = self.real and atoms.pairs_pay((sparsity - 1) * n_targets)
 
     def run(self, X: Array) -> tuple[IntArray, Array, Array, NDArray[np.str_], list]:
         """Pursue targets (R, d); return support, values, residual norms, status and classes."""
         self._start(X)
+        if self.by_pairs:
+            stops = np.maximum(ROUNDING * self.scale, self.tolerance) * (1 + ALIKE)  # at the brink we decide ourselves
+            follow(self.atoms, X, self.scale, stops, self.factors, self.residuals, self.support, self.sizes)
+        scorer: Scorer = Vertices(self.atoms) if self.affine else Directions(self.atoms, self.real, len(X))
+        first: Scorer = Nearest(self.atoms) if self.affine else scorer
         for step in range(self.k if self.real else STEPS_AN_ATOM * self.k):
             running = self._running(first=step == 0)
             if not running.size:
                 break
             residuals = self.residuals[running]
+            lengths = np.linalg.norm(residuals, axis=1)
             if step or not self.affine:
-                residuals = residuals / np.linalg.norm(residuals, axis=1, keepdims=True)
-            choice = choose(self.first if step == 0 else self.scorer, residuals, (X - self.residuals)[running])
+                residuals = residuals / lengths[:, None]
+            fits = X[running] - self.residuals[running] if self.affine else np.zeros((running.size, 0))
+            choice = choose(scorer if step else first, Place(running, residuals, lengths, fits))
             helpful = choice.scores > ALIKE if step or not self.affine else np.ones(running.size, dtype=bool)
             self.status[running[~helpful]] = STATIONARY
             self._take(running, helpful, choice)
@@ -187,7 +202,7 @@ class _Pursuit:
         self.classes: list[dict[int, tuple[int, ...]]] = [{} for _ in range(R)]
         self.scale = np.linalg.norm(X, axis=1)
         if self.real:
-            self.Q, self.U, self.b = np.zeros((R, k, d)), np.zeros((R, k, k)), np.zeros((R, k))
+            self.factors = np.zeros((R, k, d)), np.zeros((R, k, k)), np.zeros((R, k))
 
     def _running(self, first: bool) -> IntArray:
         """Say why targets end, and return those that go on; in the simplex no target ends before the first atom."""
@@ -204,18 +219,16 @@ class _Pursuit:
     def _take(self, running: IntArray, helpful: NDArray[np.bool_], choice: Choice) -> None:
         places = np.flatnonzero(helpful)
         who, atoms = running[places], choice.atoms[places]
-        if self.real and who.size:
-            step = int(self.sizes[who[0]])
-            part = extend(self.Q, self.U, self.b, self.residuals, step, self.atoms.unit(atoms), who)
-            self.status[who[part <= DEPENDENT]] = DEPENDENT_ATOMS
-            kept = part > DEPENDENT
-            who, atoms, places = who[kept], atoms[kept], places[kept]
-            self.support[who, step] = atoms
-            self.sizes[who] += 1
         for t, atom, place in zip(who.tolist(), atoms.tolist(), places.tolist(), strict=True):
             self.classes[t][atom] = choice.classes[place]
             if not self.real:
                 self._refit(t, atom)
+        if self.real:
+            parts = extend_all(*self.factors, self.residuals, self.sizes, self.atoms.unit(atoms), who)
+            self.status[who[parts <= DEPENDENT]] = DEPENDENT_ATOMS
+            who, atoms = who[parts > DEPENDENT], atoms[parts > DEPENDENT]
+            self.support[who, self.sizes[who]] = atoms
+            self.sizes[who] += 1
 
     def _refit(self, t: int, atom: int) -> None:
         """Add an atom to target t under the constraints; atoms of weight zero leave."""
@@ -236,34 +249,21 @@ class _Pursuit:
         self.sizes[t], self.residuals[t] = n, residual
 
     def _result(self) -> tuple[IntArray, Array, Array, NDArray[np.str_], list]:
-        norms = np.zeros(len(self.X))
-        classes = []
-        for t, n in enumerate(self.sizes.tolist()):
-            chosen = self.support[t, :n]
-            if self.real and n:
-                self.values[t, :n] = np.linalg.solve(self.U[t, :n, :n], self.b[t, :n]) / self.atoms.norms[chosen]
-            norms[t] = np.linalg.norm(self.X[t] - self.values[t, :n] @ self.atoms.raw(chosen))
-            classes.append(tuple(self.classes[t][v] for v in chosen.tolist()))
+        if self.real:
+            _, U, b = self.factors
+            beyond = np.arange(self.k) >= self.sizes[:, None]
+            triangles = U + beyond[:, :, None] * np.eye(self.k)
+            norms = np.where(beyond, 1.0, self.atoms.norms[self.support])
+            self.values = np.linalg.solve(triangles, b[..., None])[..., 0] / norms
+        norms = distances(self.atoms.values, self.X, self.support, self.values)
+        pairs = zip(self.support.tolist(), self.sizes.tolist(), self.classes, strict=True)
+        classes = [tuple(known.get(v, (v,)) for v in support[:n]) for support, n, known in pairs]
         return self.support, self.values, norms, self.status, classes
 
 
-def _real(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return an array of single or double precision, without a copy where it is one."""
-    array: NDArray[Any] = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be an array of real numbers, got {array.dtype}")
-    return array if array.dtype in (np.float32, np.float64) else array.astype(float)
-
-
-def _checked(values: NDArray[Any], targets: Array) -> tuple[Atoms, Array]:
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"atoms must be a (T, d) matrix with T, d >= 1, got shape {values.shape}")
-    d = values.shape[1]
+def _checked(targets: Array, d: int) -> Array:
     if targets.ndim not in (1, 2) or targets.shape[-1] != d or 0 in targets.shape:
         raise ValueError(f"targets must have shape ({d},) or (R, {d}), got {targets.shape}")
     if not (np.abs(targets) < LARGE).all():
         raise ValueError(f"targets must be finite and below {LARGE:g} in modulus")
-    atoms = Atoms(values)
-    if not atoms.usable.any():
-        raise ValueError("atoms must hold at least one that is finite and not zero")
-    return atoms, np.atleast_2d(targets)
+    return np.atleast_2d(targets)

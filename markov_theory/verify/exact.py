@@ -1,7 +1,8 @@
-"""The exact oracle: failure probabilities by enumeration of every table of counts, for small J and N.
+"""The exact oracle: failure probabilities by enumeration of tables of counts, for small J and N, or in closed form.
 
 Nothing here is sampled. A failure means that *some* maximiser of the likelihood fails, so a tie is a
-failure; log- likelihoods that agree within rounding are ties.
+failure; log-likelihoods that agree within rounding are ties. What every exact oracle of the package offers is
+importable from here.
 """
 
 from __future__ import annotations
@@ -10,69 +11,46 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import comb, gammaln, rel_entr, xlogy
-from scipy.stats import binom, poisson
+from scipy.optimize import brentq
+from scipy.special import rel_entr
 
 from markov_theory import _checks
-from markov_theory._checks import Array, IntArray
+from markov_theory._checks import Array
+from markov_theory.verify.packed import packed_failure
+from markov_theory.verify.tables import (
+    MAX_TABLES,
+    Bracket,
+    Mask,
+    Tables,
+    compositions,
+    likely_tables,
+    multinomial_log_pmf,
+)
+from markov_theory.verify.two_outcomes import Divergence, interval_failure, interval_failures, row_failures
 
-MAX_TABLES = 5_000_000
+__all__ = [
+    "MAX_TABLES",
+    "ROUNDING",
+    "Bracket",
+    "compositions",
+    "divergence_from",
+    "failure_curve",
+    "first_and_last",
+    "interval_failure",
+    "interval_failures",
+    "likely_tables",
+    "multinomial_log_pmf",
+    "one_to_one_failure",
+    "packed_failure",
+    "row_failure",
+    "row_failures",
+    "segment_fails",
+    "segment_failure",
+]
+
 ROUNDING = 1e-10  # relative, of an enumerated probability
+IMPOSSIBLE = -1e290  # for log 0: below every log-likelihood, and 0 times it is 0
 _TIE = 1e-12  # relative to the magnitude of the log-likelihood's terms
-
-
-def compositions(n_samples: int, n_outcomes: int) -> IntArray:
-    """All tables of counts with a given total: the C(N+J−1, J−1) vectors n ≥ 0 with Σ_j n_j = N.
-
-    Parameters
-    ----------
-    n_samples, n_outcomes : int
-        N ≥ 0 and J ≥ 1.
-
-    Returns
-    -------
-    ndarray of int64, shape (C(N+J−1, J−1), J)
-
-    Raises
-    ------
-    ValueError
-        If there are more than `MAX_TABLES` of them.
-
-    Examples
-    --------
-    >>> compositions(2, 2).tolist()
-    [[0, 2], [1, 1], [2, 0]]
-    """
-    n_samples = _checks.whole(n_samples, "n_samples")
-    n_outcomes = _checks.whole(n_outcomes, "n_outcomes", low=1)
-    n_tables = comb(n_samples + n_outcomes - 1, n_outcomes - 1)
-    if n_tables > MAX_TABLES:
-        raise ValueError(f"{n_tables:.3g} tables of counts are too many to enumerate (at most {MAX_TABLES:,})")
-    tables = np.zeros((1, 0), dtype=np.int64)
-    left = np.array([n_samples], dtype=np.int64)
-    for _ in range(n_outcomes - 1):
-        parent = np.repeat(np.arange(left.size), left + 1)
-        ends = np.cumsum(left + 1)
-        count = np.arange(parent.size) - np.repeat(ends - (left + 1), left + 1)
-        tables = np.column_stack([tables[parent], count])
-        left = left[parent] - count
-    return np.column_stack([tables, left])
-
-
-def multinomial_log_pmf(counts: IntArray, laws: ArrayLike) -> Array:
-    """Log-probability of every table of counts (…, J) under every law; −∞ where impossible.
-
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n, J)
-    laws : array_like, shape (T, J)
-
-    Returns
-    -------
-    ndarray, shape (n, T)
-    """
-    log_ways = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
-    return np.asarray(log_ways[:, None] + _log_likelihoods(counts, _checks.as_transitions(laws, "laws")))
 
 
 def one_to_one_failure(transitions: ArrayLike, n_samples: int) -> Array:
@@ -89,7 +67,8 @@ def one_to_one_failure(transitions: ArrayLike, n_samples: int) -> Array:
     Returns
     -------
     ndarray, shape (T,)
-        One probability a truth; 1 for a row that has a duplicate.
+        One probability a truth; 1 for a row that has a duplicate. Tables of total probability below 1e-11 may be
+        left out (see `row_failure`).
 
     Examples
     --------
@@ -97,91 +76,40 @@ def one_to_one_failure(transitions: ArrayLike, n_samples: int) -> Array:
     [0.81, 0.0]
     """
     rows = _checks.as_transitions(transitions)
-    counts = compositions(n_samples, rows.shape[1])
-    likelihood = _log_likelihoods(counts, rows)  # (n, T)
-    top = np.partition(likelihood, -2, axis=1)[:, -2:] if rows.shape[0] > 1 else None
-    probability = np.exp(multinomial_log_pmf(counts, rows))
-    if top is None:
-        return np.zeros(1)
-    slack = _TIE * (1 + np.abs(np.where(np.isfinite(likelihood), likelihood, 0.0)))
-    # The best rival of a row is the best of all, or the second best if the row itself is the best.
-    rival = np.where(likelihood >= top[:, 1:], top[:, :1], top[:, 1:])
-    fails = rival >= likelihood - slack
-    return np.minimum((probability * fails).sum(axis=0), 1.0)
+    if rows.shape[1] == 2:
+        return row_failures(rows[:, 0], [_checks.whole(n_samples, "n_samples")])[0]
+    return np.array([float(row_failure(rows, v, n_samples).low) for v in range(rows.shape[0])])
+
+
+def row_failure(rows: Array, truth: int, n_samples: int, most: int = MAX_TABLES) -> Bracket:
+    """`one_to_one_failure` of one truth, with what the enumeration left out.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (T, J)
+    truth : int
+        Which row.
+    n_samples : int
+        N.
+    most : int
+        Tables to list at most; ValueError if it takes more.
+    """
+    if rows.shape[0] == 1:
+        return Bracket.exact(0.0)
+    tables = likely_tables(rows[truth], n_samples, most=most)
+    logs = np.log(rows, out=np.full_like(rows, IMPOSSIBLE), where=rows > 0)
+    counts = tables.counts.astype(np.float64)
+    own = np.where(rows[truth] > 0, logs[truth], 0.0)
+    lead = (counts @ (np.delete(logs, truth, axis=0) - own).T).max(axis=1)
+    return Bracket.of(tables, lead >= -_TIE * (1 + np.abs(counts @ own)))
 
 
 def failure_curve(transitions: ArrayLike, n_max: int) -> Array:
     """`one_to_one_failure` at N = 0, …, `n_max`, shape (n_max + 1, T)."""
-    return np.array([one_to_one_failure(transitions, n) for n in range(n_max + 1)])
-
-
-def packed_failure(n_tokens: int, peak_ratio: float, n_samples: int) -> float:
-    """`one_to_one_failure` for T rows over J = T outcomes, p_v = a at v and b elsewhere, a = `peak_ratio`·b.
-
-    The likelihood is highest at the outcome seen most often, so the failure is the probability that outcome
-    v* is not *strictly* the most frequent: exact for any T, from the generating function of bounded counts.
-
-    Parameters
-    ----------
-    n_tokens : int
-        T = J ≥ 2.
-    peak_ratio : float
-        a/b > 1.
-    n_samples : int
-        N.
-
-    Examples
-    --------
-    >>> rows = np.full((3, 3), 1 / 6) + np.eye(3) / 2
-    >>> bool(np.isclose(packed_failure(3, 4.0, 9), one_to_one_failure(rows, 9)[0], rtol=1e-12))
-    True
-    """
-    n_tokens = _checks.whole(n_tokens, "n_tokens", low=2)
-    n_samples = _checks.whole(n_samples, "n_samples")
-    if not peak_ratio > 1:
-        raise ValueError(f"the ratio of peak to floor must be > 1, got {peak_ratio:g}")
-    peak = peak_ratio / (peak_ratio + n_tokens - 1)
-    top = np.arange(n_samples + 1)
-    weight = binom.pmf(top, n_samples, peak)
-    success = 0.0
-    for count in top[weight > 1e-18][::-1]:
-        success += weight[count] * _all_below(int(count), n_samples - int(count), n_tokens - 1)
-    return float(min(1.0, max(0.0, 1.0 - success)))
-
-
-def interval_failure(low: float, high: float, truth: float, n_samples: int, epsilon: float) -> float:
-    """Probability that ``KL(q‖q̂) > ε`` for maximum likelihood over all mixtures of laws on J = 2 outcomes.
-
-    The mixtures are the laws (x, 1−x) with x in [low, high]; as the likelihood is strictly concave in x on
-    the outcomes seen, its maximiser is the empirical frequency moved to the nearest end of the interval, and
-    is unique for N ≥ 1. Without a sample every mixture maximises, and the worst one counts.
-
-    Parameters
-    ----------
-    low, high : float
-        Least and greatest probability of the first outcome among the rows.
-    truth : float
-        Probability x of the first outcome under q, in [low, high].
-    n_samples : int
-        N.
-    epsilon : float
-        ε, nats.
-
-    Examples
-    --------
-    >>> round(interval_failure(.2, .8, .5, 1423, 1e-3), 4)
-    0.0897
-    """
-    if not 0 <= low <= truth <= high <= 1:
-        raise ValueError(f"need 0 <= low <= truth <= high <= 1, got {low:g}, {truth:g}, {high:g}")
-    n_samples = _checks.whole(n_samples, "n_samples")
-    epsilon = _checks.positive(epsilon, "epsilon")
-    if n_samples == 0:
-        return float(max(_binary_kl(truth, np.array([low, high]))) > epsilon)
-    seen = np.arange(n_samples + 1)
-    estimate = np.clip(seen / n_samples, low, high)
-    fails = _binary_kl(truth, estimate) > epsilon
-    return float(min(1.0, binom.pmf(seen, n_samples, truth)[fails].sum()))
+    rows = _checks.as_transitions(transitions)
+    if rows.shape[1] == 2:
+        return row_failures(rows[:, 0], np.arange(n_max + 1))
+    return np.array([one_to_one_failure(rows, n) for n in range(n_max + 1)])
 
 
 def segment_failure(rows: ArrayLike, weight: float, n_samples: int, epsilon: float) -> float:
@@ -193,7 +121,7 @@ def segment_failure(rows: ArrayLike, weight: float, n_samples: int, epsilon: flo
     weight : float
         The truth is ``q = (1−weight)·rows[0] + weight·rows[1]``.
     n_samples : int
-        N; all C(N+J−1, J−1) tables of counts are enumerated.
+        N; the likely tables of counts are enumerated.
     epsilon : float
         ε, nats.
 
@@ -211,15 +139,51 @@ def segment_failure(rows: ArrayLike, weight: float, n_samples: int, epsilon: flo
     if pair.shape[0] != 2 or not 0 <= weight <= 1:
         raise ValueError(f"need two rows and a weight in [0, 1], got {pair.shape[0]} and {weight:g}")
     epsilon = _checks.positive(epsilon, "epsilon")
-    truth = (1 - weight) * pair[0] + weight * pair[1]
-    counts = compositions(n_samples, pair.shape[1])
-    estimate = _best_weight(counts, pair)
-    laws = (1 - estimate)[:, None] * pair[0] + estimate[:, None] * pair[1]
-    divergence = rel_entr(truth, laws).sum(axis=1)
-    flat = ~((counts > 0) & (pair[0] != pair[1])).any(axis=1)
-    divergence[flat] = rel_entr(truth, pair).sum(axis=1).max()
-    probability = np.exp(multinomial_log_pmf(counts, truth[None, :]))[:, 0]
-    return float(min(1.0, probability[divergence > epsilon].sum()))
+    tables = likely_tables((1 - weight) * pair[0] + weight * pair[1], n_samples)
+    return float(Bracket.of(tables, segment_fails(tables, pair, weight, epsilon)).low)
+
+
+def segment_fails(tables: Tables, pair: Array, weight: float, epsilon: float, divergence: Divergence = "kl") -> Mask:
+    """Mark the tables at which some maximiser over a segment of laws is farther than ε from the truth in it.
+
+    The divergence from the truth is convex along the segment, so the laws within ε are those between two points.
+    The maximiser is beyond such a point if the concave log-likelihood still rises there: one scalar product a table.
+
+    Parameters
+    ----------
+    tables : Tables
+    pair : ndarray, shape (2, J)
+    weight : float
+        Of the second row in the truth.
+    epsilon : float
+    divergence : {"kl", "hellinger"}
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    gap = pair[1] - pair[0]
+    truth = pair[0] + weight * gap
+    fails = np.zeros(tables.counts.shape[0], dtype=bool)
+    counts = tables.counts.astype(np.float64)
+    for end, direction in ((0.0, -gap), (1.0, gap)):
+        edge = _edge(truth, pair[int(end)], epsilon, divergence)
+        if edge is not None:
+            law = truth + edge * (pair[int(end)] - truth)
+            seen = (truth > 0) & (gap != 0)
+            slope = np.divide(direction, law, out=np.zeros_like(law), where=seen)
+            value = counts @ slope
+            fails |= value > _TIE * (counts @ np.abs(slope))
+    flat = ~((tables.counts > 0) & (gap != 0)).any(axis=1)
+    fails[flat] = divergence_from(truth, pair, divergence).max() > epsilon
+    return fails
+
+
+def divergence_from(truth: Array, laws: Array, divergence: Divergence = "kl") -> Array:
+    """KL(q‖·) (nats) or H²(q, ·) from one law (J,) to others (..., J)."""
+    if divergence == "kl":
+        return np.asarray(rel_entr(truth, laws).sum(axis=-1))
+    return np.asarray(((np.sqrt(truth) - np.sqrt(laws)) ** 2).sum(axis=-1))
 
 
 def first_and_last(failures: ArrayLike, delta: float) -> tuple[float, float]:
@@ -254,56 +218,16 @@ def first_and_last(failures: ArrayLike, delta: float) -> tuple[float, float]:
     return first, last if last < good.size else math.inf
 
 
-def _log_likelihoods(counts: IntArray, rows: Array) -> Array:
-    """``Σ_j n_j log p_v(j)`` with 0·log 0 = 0, shape (n, T)."""
-    live = rows > 0
-    logs = np.log(rows, out=np.zeros_like(rows), where=live)
-    value = np.asarray(counts @ logs.T, dtype=np.float64)
-    if not live.all():
-        value[counts @ (~live).T > 0] = -np.inf
-    return value
+def _edge(truth: Array, end: Array, epsilon: float, divergence: Divergence) -> float | None:
+    """Share of the way from the truth to an end at which the divergence is ε; None if it is never more."""
+    if float(divergence_from(truth, end, divergence)) <= epsilon:
+        return None
 
+    def excess(log_share: float) -> float:
+        law = truth + math.exp(log_share) * (end - truth)
+        return float(divergence_from(truth, law, divergence)) / epsilon - 1
 
-def _best_weight(counts: IntArray, pair: Array) -> Array:
-    """Maximiser over [0, 1] of the concave ``w ↦ Σ_j n_j log((1−w)p_j + w p'_j)`` for every table."""
-    gap = pair[1] - pair[0]
-
-    def slope(weight: Array) -> Array:
-        law = (1 - weight)[:, None] * pair[0] + weight[:, None] * pair[1]
-        with np.errstate(divide="ignore"):
-            terms = np.divide(gap, law, out=np.zeros_like(law), where=(counts > 0) & (gap != 0))
-        return np.asarray((counts * terms).sum(axis=1))
-
-    low, high = np.zeros(counts.shape[0]), np.ones(counts.shape[0])
-    at_low, at_high = slope(low) <= 0, slope(high) >= 0
-    for _ in range(60):
-        middle = (low + high) / 2
-        rising = slope(middle) > 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    return np.where(at_low, 0.0, np.where(at_high, 1.0, (low + high) / 2))
-
-
-def _binary_kl(truth: float, estimate: Array) -> Array:
-    return np.asarray(rel_entr(truth, estimate) + rel_entr(1 - truth, 1 - estimate), dtype=np.float64)
-
-
-def _all_below(limit: int, n_balls: int, n_cells: int) -> float:
-    """Probability that `n_balls` thrown uniformly into `n_cells` leave every cell with fewer than `limit`."""
-    if n_balls == 0:
-        return float(limit > 0)
-    if (limit - 1) * n_cells < n_balls:
-        return 0.0
-    # Independent Poisson counts at the mean load, conditioned on their total; powers by squaring.
-    load = n_balls / n_cells
-    counts = np.arange(min(limit, n_balls + 1))
-    power = np.exp(xlogy(counts, load) - load - gammaln(counts + 1.0))
-    total, exponent = np.ones(1), n_cells
-    while exponent:
-        if exponent & 1:
-            total = np.convolve(total, power)[: n_balls + 1]
-        exponent >>= 1
-        if exponent:
-            power = np.convolve(power, power)[: n_balls + 1]
-    if total.size <= n_balls:
-        return 0.0
-    return float(total[n_balls] / poisson.pmf(n_balls, n_balls))
+    low = -1.0
+    while excess(low) > 0:
+        low *= 2
+    return math.exp(brentq(excess, low, 0.0, xtol=1e-15, rtol=1e-15))

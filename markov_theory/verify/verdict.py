@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-HOLDS, VIOLATED, INCONCLUSIVE, SILENT = "holds", "violated", "inconclusive", "says nothing"
+HOLDS, VIOLATED, INCONCLUSIVE, SILENT, FAILED = "holds", "violated", "inconclusive", "says nothing", "error"
 
 
 def upper_bound_verdict(bound: float, low: float, high: float, tried: bool = True) -> str:

@@ -1,0 +1,158 @@
+"""Check every claim of the theory, or refute it: ``python -m markov_theory.verify --quick``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from markov_theory.bounds import BOUNDS
+from markov_theory.bounds.base import Bound
+from markov_theory.sweep.arguments import OneLineParser
+from markov_theory.sweep.extension import resolve
+from markov_theory.verify import report
+from markov_theory.verify.claims import Finding, Settings, select
+from markov_theory.verify.execution import Factor, Task, perform_all
+from markov_theory.verify.mutants import Mutant, mutants
+from markov_theory.verify.oracles import families_for
+from markov_theory.verify.registry import registry
+from markov_theory.verify.search import FULL, QUICK
+from markov_theory.verify.statistical import settle
+from markov_theory.verify.verdict import FAILED, VIOLATED
+
+DESCRIPTION = """\
+Is it true? Every bound is tried at N = bound and beyond on small instances whose failure probability is known
+exactly, and a search climbs towards a counterexample; predictions are held to their limits; larger instances are
+sampled, with verdicts corrected for their number (Holm, 5 % for the whole report). Printed and stored for each
+claim: what was tried, the decisive number with its interval, bound/N* at the tightest instance, the verdict."""
+EPILOGUE = """\
+examples:
+  python -m markov_theory.verify
+  python -m markov_theory.verify --claims 'O*,S2' --full
+  python -m markov_theory.verify --mutants
+  python -m markov_theory.verify --bounds examples.own_bound:PaperRate
+
+exit code: 0; 1 a claim is violated (with --mutants: a false one is not) or a check failed; 2 wrong input;
+130 interrupted"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser."""
+    p = OneLineParser(
+        prog="python -m markov_theory.verify",
+        description=DESCRIPTION,
+        epilog=EPILOGUE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+    def add(flag: str, words: str, **options: Any) -> None:
+        p.add_argument(flag, help=words, **options)
+
+    effort = p.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="under two minutes on two cores (default)")
+    effort.add_argument("--full", action="store_true", help="more and larger instances: minutes to an hour")
+    add("--claims", "labels or shell patterns, separated by commas (default: all)", metavar="PATTERNS")
+    add("--mutants", "run the search on planted false statements instead, and print how many it refutes",
+        action="store_true")  # fmt: skip
+    add("--bounds", "bounds of your own in place of the package's claims, separated by commas",
+        metavar="MODULE:NAME")  # fmt: skip
+    add("--seed", "of everything random (default 0)", type=int, default=0)
+    add("--jobs", "worker processes; numbers do not depend on it (default: one a core)", type=int,
+        default=os.cpu_count() or 1)  # fmt: skip
+    add("--out", "results go here (default: a folder under results/)", type=Path, metavar="FOLDER")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    arguments = parser().parse_args(argv)
+    try:
+        if arguments.jobs < 1:
+            raise ValueError(f"--jobs must be >= 1, got {arguments.jobs}")
+        if arguments.seed < 0:
+            raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
+        names = arguments.bounds.split(",") if arguments.bounds else []
+        own = [resolve(name.strip(), BOUNDS, Bound, "bounds") for name in names]  # type: ignore[type-abstract]
+        settings = Settings(FULL if arguments.full else QUICK, arguments.seed)
+        folder = arguments.out or Path("results") / _folder_name(arguments)
+        run = _run_mutants if arguments.mutants else _run_claims
+        return run(settings, own, arguments.claims, arguments.jobs, folder)
+    except (ValueError, TypeError, FileExistsError, NotADirectoryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+
+
+def _folder_name(arguments: argparse.Namespace) -> str:
+    effort = "full" if arguments.full else "quick"
+    return f"verify-{'mutants-' if arguments.mutants else ''}{effort}-{arguments.seed}"
+
+
+def _run_claims(settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path) -> int:
+    claims = select(registry(own), patterns)
+    with _progress("checking") as update:
+        tasks = [Task("claim", claim.label) for claim in claims]
+        found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
+    findings = settle([finding for finding in found if isinstance(finding, Finding)])
+    rows = list(zip(claims, findings, strict=True))
+    console = Console()
+    console.print(report.claim_table(rows))
+    counts = Counter(finding.verdict for finding in findings)
+    for claim, finding in rows:
+        if finding.verdict == FAILED:
+            print(f"error: {claim.label}: {finding.tested}", file=sys.stderr)
+    _say(console, ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    _say(console, "written: " + ", ".join(map(str, report.save(rows, settings, folder, "claims"))))
+    return 1 if counts[VIOLATED] or counts[FAILED] else 0
+
+
+def _run_mutants(settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path) -> int:
+    chosen = None if patterns is None else {claim.label for claim in select(registry(), patterns)}
+    planted = [] if own else [m for m in mutants() if chosen is None or m.of in chosen]
+    bounds = own or [b for b in BOUNDS.values() if chosen is None or b.label in chosen]
+    searched = [b.label for b in bounds if families_for(b)]
+    tasks = [Task("mutant", m.name) for m in planted] + [Task("factor", label) for label in searched]
+    with _progress("refuting") as update:
+        found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
+    findings = [finding for finding in found if isinstance(finding, Finding)][: len(planted)]
+    rows: list[tuple[Mutant, Finding]] = list(zip(planted, findings, strict=True))
+    factors = {t.name: f for t, f in zip(tasks, found, strict=True) if isinstance(f, Factor)}
+    console = Console()
+    console.print(report.claim_table(rows))
+    console.print(report.factor_table(factors))
+    killed = sum(finding.verdict == VIOLATED for finding in findings)
+    _say(console, f"{killed} of {len(planted)} false statements refuted")
+    survivors = [m.name for m, finding in rows if finding.verdict != VIOLATED]
+    if survivors:
+        _say(console, "not refuted: " + ", ".join(survivors))
+    _say(console, "written: " + ", ".join(map(str, report.save(rows, settings, folder, "mutants", factors))))
+    return 1 if survivors else 0
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+@contextmanager
+def _progress(words: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on a terminal; silence elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(words)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
