@@ -45,7 +45,7 @@ def information_projection(transitions: ArrayLike, target: ArrayLike) -> float:
         bound = reached - max(0.0, float(gap[0])) - rounding
         if bound >= SHARP * reached:
             break
-    return max(0.0, bound)
+    return max(0.0, float(bound))
 
 
 def projection_weights(rows: Array, laws: Array, tolerance: float = 1e-15) -> Array:
