@@ -28,7 +28,10 @@ def run(command, folder):
     words = shlex.split(command)
     if words[0] == "python":
         words[0] = sys.executable
-        words += ["--out", str(folder / ("table.npz" if "llm" in words[2] else "out"))]
+        option, name = {"markov_theory.llm": ("--out", "table.npz"), "markov_theory.plan": ("--json", "plan.json")}.get(
+            words[2], ("--out", "out")
+        )
+        words += [option, str(folder / name)]
     else:
         words += [f"VENV={sys.prefix}"]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env={**os.environ}, check=False)

@@ -24,8 +24,9 @@ from markov_theory.sweep.problems import PROBLEMS, Problem
 from markov_theory.sweep.sample_complexity import BATCH, Design
 
 DISPLAY = (
-    "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "specfile.py", "help.py", "__main__.py",
+    "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "plan.py", "specfile.py", "__main__.py",
 )  # fmt: skip
+ELSEWHERE = ("llm", "plots.py", "bounds", "verify", "plan")
 Cell = tuple[Point, int, str]
 
 
@@ -185,6 +186,6 @@ def code_fingerprint() -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in ("llm", "plots.py", "bounds", "verify") and path.name not in DISPLAY:
+        if path.relative_to(root).parts[0] not in ELSEWHERE and path.name not in DISPLAY:
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
