@@ -20,7 +20,6 @@ from markov_theory.sweep.sample_complexity import BATCH, Design, Located, locate
 from markov_theory.verify.exact import interval_failures, one_to_one_failure, packed_failure, row_failures
 from markov_theory.verify.exact_support import support_failure
 from markov_theory.verify.mixtures import mixture_failure
-from markov_theory.verify.oracles import event_of
 
 DELTA, CHUNK = 0.05, 16
 TRIALS, SEARCHES, LEVEL = 8192, 9, 0.05
@@ -55,7 +54,7 @@ class Cell:
     def speaks(self, label: str) -> bool:
         """Whether a bound is about this event and estimator."""
         speaks_of = {*BOUNDS[label].speaks_of}
-        return event_of(BOUNDS[label]) == self.event and bool(not speaks_of or speaks_of & {*self.classes, "any"})
+        return BOUNDS[label].event == self.event and bool(not speaks_of or speaks_of & {*self.classes, "any"})
 
     def bounds(self) -> dict[str, float]:
         """N of every registered bound that speaks of this case and finds its inputs."""

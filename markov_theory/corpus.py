@@ -22,6 +22,7 @@ from markov_theory.divergences import kl_divergence
 from markov_theory.estimators.base import RowEstimator
 from markov_theory.solvers.result import NO_DATA
 
+EXPOSURES = ("uniform", "zipf", "coupled")
 LEARNED = "learned"
 Learner = RowEstimator | Sequence[RowEstimator] | Callable[[Array, IntArray], ArrayLike]
 Unvisited = Literal["refuse", "mean row"]
@@ -157,6 +158,32 @@ def coupled_rates(alpha: ArrayLike, stationary_law: ArrayLike, total: float = 1.
     if not frequency.any():
         raise ValueError("every new token is mapped to old tokens of frequency 0 only")
     return _scaled(frequency, total)
+
+
+def exposure_rates(exposure: str, alpha: ArrayLike) -> Array:
+    """Shares of m new tokens among their occurrences, shape (m,), total 1.
+
+    Parameters
+    ----------
+    exposure : {"uniform", "zipf", "coupled"}
+        Equal; ∝ 1, 1/2, 1/3, …; or ∝ Σ_v α_uv f_v with these frequencies f of the old tokens in their order.
+    alpha : array_like, shape (m, T)
+        Weights of each new token.
+
+    Raises
+    ------
+    ValueError
+        If there is no such exposure.
+    """
+    weights = as_transitions(alpha, "alpha")
+    m, T = weights.shape
+    if exposure == "uniform":
+        return uniform_rates(m)
+    if exposure == "zipf":
+        return zipf_rates(m)
+    if exposure == "coupled":
+        return coupled_rates(weights, zipf_rates(T))
+    raise ValueError(f"exposure must be one of {', '.join(EXPOSURES)}, got {exposure!r}")
 
 
 def simulate_corpus(

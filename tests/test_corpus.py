@@ -12,7 +12,14 @@ from scipy.stats import chi2
 from markov_theory.bounds import S6
 from markov_theory.bounds.exposure import corpus_size
 from markov_theory.chain import MarkovChain, count_transitions
-from markov_theory.corpus import coupled_rates, learn_from_corpus, simulate_corpus, uniform_rates, zipf_rates
+from markov_theory.corpus import (
+    coupled_rates,
+    exposure_rates,
+    learn_from_corpus,
+    simulate_corpus,
+    uniform_rates,
+    zipf_rates,
+)
 from markov_theory.dictionary import Dictionary
 from markov_theory.estimators import ConstrainedKL, ExactL0, Oracle, SmoothedEmpirical
 from markov_theory.instance import Instance
@@ -45,6 +52,15 @@ def test_coupled_rates_follow_the_tokens_mapped_to():
     assert rates[0] / rates[1] == pytest.approx((pi[0] + pi[1]) / 2 / (0.3 * pi[1] + 0.7 * pi[2]))
     with pytest.raises(ValueError, match="frequency 0"):
         coupled_rates([[0, 1]], [1, 0])
+
+
+def test_rates_of_each_exposure():
+    alpha = np.eye(6)[[0, 5]]
+    np.testing.assert_allclose(exposure_rates("uniform", alpha), [1 / 2, 1 / 2])
+    np.testing.assert_allclose(exposure_rates("zipf", alpha), [2 / 3, 1 / 3])
+    np.testing.assert_allclose(exposure_rates("coupled", alpha), [6 / 7, 1 / 7], rtol=1e-12)  # mapped to old 1 and 6
+    with pytest.raises(ValueError, match="exposure must be one of uniform, zipf, coupled, got 'odd'"):
+        exposure_rates("odd", alpha)
 
 
 @given(st.integers(0, 40), st.floats(0, 0.5), st.floats(0, 0.5), st.integers(0, 9))

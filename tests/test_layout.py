@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "markov_theory"
 # From the top down: a module imports only from lines above its own, and within its own line.
 ORDER = (
-    ("_checks", "_compile"),
+    ("_checks", "_compile", "_processes"),
     ("randomness", "divergences", "caratheodory"),
     ("chain", "dictionary"),
     ("higher_order", "higher_order_families"),

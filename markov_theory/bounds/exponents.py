@@ -44,7 +44,7 @@ def pairwise_chernoff(rows: ArrayLike) -> Array:
     laws = as_transitions(rows, "rows")
     n_rows, n_outcomes = laws.shape
     first, second = pairs_of_rows(n_rows)
-    start = _best_on_grid(laws)[first, second]
+    start = best_on_grid(laws)[first, second]
     values = np.empty(first.size)
     step = max(1, _CHUNK // n_outcomes)
     for low in range(0, first.size, step):
@@ -64,11 +64,11 @@ def middle_exponents(rows: ArrayLike) -> Array:
     step = max(1, _CHUNK // laws.shape[1])
     for low in range(0, first.size, step):
         cut = slice(low, low + step)
-        values[cut] = _middle(laws[first[cut]], laws[second[cut]])
+        values[cut] = middle_exponent(laws[first[cut]], laws[second[cut]])
     return values
 
 
-def _best_on_grid(laws: Array) -> Array:
+def best_on_grid(laws: Array) -> Array:
     """For every pair, the λ of a grid where the affinity is least: one matrix product a λ.  Shape (T, T)."""
     live = laws > 0
     logs = np.log(laws, out=np.zeros_like(laws), where=live)
@@ -87,12 +87,12 @@ def _refined(p: Array, q: Array, start: Array) -> Array:
     common = (p > 0) & (q > 0)
     log_p = np.log(p, out=np.zeros_like(p), where=common)
     slope = np.log(q, out=np.zeros_like(q), where=common) - log_p  # (n, J) log-likelihood ratio
-    tilt = _best_tilt(log_p, slope, common, start)
-    exact = np.maximum(_exponent(p, q, tilt), _exponent(p, q, start))
-    return np.where(common.any(axis=1), np.maximum(exact, _middle(p, q)), np.inf)
+    tilt = best_tilt(log_p, slope, common, start)
+    exact = np.maximum(exponent_at(p, q, tilt), exponent_at(p, q, start))
+    return np.where(common.any(axis=1), np.maximum(exact, middle_exponent(p, q)), np.inf)
 
 
-def _best_tilt(log_p: Array, slope: Array, common: NDArray[np.bool_], start: Array) -> Array:
+def best_tilt(log_p: Array, slope: Array, common: NDArray[np.bool_], start: Array) -> Array:
     """Minimisers over λ of ``log Σ p e^{λ·slope}``: Newton steps in a shrinking bracket, or halving it."""
     low, high = np.maximum(start - _GRID[1], 0.0), np.minimum(start + _GRID[1], 1.0)
     tilt, active = start.copy(), np.arange(start.size)
@@ -116,7 +116,7 @@ def _best_tilt(log_p: Array, slope: Array, common: NDArray[np.bool_], start: Arr
     return tilt
 
 
-def _exponent(p: Array, q: Array, tilt: Array) -> Array:
+def exponent_at(p: Array, q: Array, tilt: Array) -> Array:
     """``−log Σ_{p,q>0} p^{1−λ}q^λ`` for pairs of laws at given λ, rounded up by a few ulps at most."""
     base, other = np.maximum(p, q), np.minimum(p, q)
     weight = np.where(q > p, 1 - tilt[:, None], tilt[:, None])  # exponent of the smaller one
@@ -138,7 +138,8 @@ def _exponent(p: Array, q: Array, tilt: Array) -> Array:
     return np.where(deficit < 0.5, near, far)
 
 
-def _middle(p: Array, q: Array) -> Array:
+def middle_exponent(p: Array, q: Array) -> Array:
+    """``−log Σ_j √(p(j)q(j))`` of pairs of laws (n, J), shape (n,)."""
     total = np.sqrt(p) + np.sqrt(q)
     gap = np.divide(p - q, total, out=np.zeros_like(p), where=total > 0)  # √p − √q without cancellation
     deficit = (gap**2).sum(axis=1) / 2

@@ -90,7 +90,9 @@ class E4(Bound):
             return least_integer(lambda n: float(np.exp(-rates * float(n)).sum()) <= delta, low=1, guess=guess)
         reach = _reach(statistics.diameter, epsilon)
         return least_integer(
-            lambda n: _log_failure(float(n), rank, statistics.leverage, reach) <= math.log(delta), low=1, guess=guess
+            lambda n: log_sphere_failure(float(n), rank, statistics.leverage, reach) <= math.log(delta),
+            low=1,
+            guess=guess,
         )
 
 
@@ -150,7 +152,7 @@ def _reach(diameter: float, epsilon: float) -> float:
     return -math.expm1(-x * (1 - 1e-13)) / diameter
 
 
-def _log_failure(n_samples: float, rank: int, leverage: float, reach: float) -> float:
+def log_sphere_failure(n_samples: float, rank: int, leverage: float, reach: float) -> float:
     """Log of the bound on the failure probability at N, minimised over h; any h is valid."""
 
     def value(h: Array) -> Array:

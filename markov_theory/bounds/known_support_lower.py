@@ -1,7 +1,7 @@
 """Known support, from below: samples that maximum likelihood itself needs, whatever is done with them.
 
 Both statements bound the failure probability of *this* estimator at one truth from below, so they follow it far more
-closely than what holds for every estimator. Coordinates as in `known_support_sharp`.
+closely than what holds for every estimator. Coordinates as in `whitened_hull`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from markov_theory import _checks
 from markov_theory._checks import Array
 from markov_theory.bounds.base import Bound
-from markov_theory.bounds.known_support_sharp import SAFETY, SLACK, KnownSupport
+from markov_theory.bounds.whitened_hull import SAFETY, SLACK, KnownSupport
 
 BERRY_ESSEEN = 0.4748  # for sums of i.i.d. terms, I. G. Shevtsova (2011)
 _LOSSES = np.geomspace(0.05, 800.0, 128)

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from markov_theory import _checks
-from markov_theory.bounds.base import Bound, round_up
-from markov_theory.bounds.sparse import log_binomial, net_resolution
+from markov_theory.bounds.base import Bound
+from markov_theory.bounds.sparse import hellinger_net, hoeffding_net
 from markov_theory.divergences import kappa
 
 
@@ -66,13 +64,7 @@ class M1(Bound):
         L = _log_ratio(density_ratio, gap)
         if T == 1 or epsilon >= L:
             return 0.0
-        room = epsilon - 2 * gap
-        if math.isinf(L) or room <= 0:
-            return math.inf
-        k = net_resolution(s, epsilon / (2 * (density_ratio - 1)))
-        log_net = log_binomial(T, s) + log_binomial(k + s - 1, s - 1)
-        per_accuracy = L / room
-        return round_up(8 * per_accuracy * per_accuracy * (log_net - math.log(delta)))
+        return math.inf if math.isinf(L) else hoeffding_net(T, s, density_ratio, epsilon, delta, gap)
 
 
 class M2(Bound):
@@ -113,14 +105,10 @@ class M2(Bound):
         """Return N; 0 where no excess can exceed ε, ``inf`` for c = ∞ or too large a gap."""
         T = _checks.whole(n_tokens, "n_tokens", low=1)
         epsilon, delta = _checks.positive(epsilon, "epsilon"), _checks.open_unit(delta, "delta")
-        L, constant = _log_ratio(density_ratio, gap), kappa(density_ratio)
+        L = _log_ratio(density_ratio, gap)
         if T == 1 or epsilon >= L:
             return 0.0
-        room = epsilon - 2 * constant * gap
-        if math.isinf(L) or room <= 0:
-            return math.inf
-        k = float(np.ceil(16 * constant * (T - 1) / epsilon))
-        return round_up(4 * constant / room * (log_binomial(k + 2 * T - 2, T - 1) - math.log(delta)))
+        return math.inf if math.isinf(L) else hellinger_net(T, T, kappa(density_ratio), epsilon, delta, gap)
 
 
 def _log_ratio(density_ratio: float, gap: float) -> float:

@@ -17,10 +17,10 @@ from markov_theory import _checks
 from markov_theory._checks import Array
 from markov_theory.bounds.base import Bound, least_integer
 from markov_theory.bounds.exponents import (
-    _best_on_grid,
-    _best_tilt,
-    _exponent,
-    _middle,
+    best_on_grid,
+    best_tilt,
+    exponent_at,
+    middle_exponent,
     middle_exponents,
     pairs_of_rows,
 )
@@ -97,9 +97,9 @@ def pair_terms(p: Array, q: Array, start: Array) -> PairTerms:
     common = (p > 0) & (q > 0)
     log_p = np.log(p, out=np.zeros_like(p), where=common)
     rough = np.log(q, out=np.zeros_like(q), where=common) - log_p
-    tilt = _best_tilt(log_p, rough, common, start)
-    tilted, halfway = _exponent(p, q, tilt), _middle(p, q)
-    information = np.maximum(np.maximum(tilted, _exponent(p, q, start)), halfway)
+    tilt = best_tilt(log_p, rough, common, start)
+    tilted, halfway = exponent_at(p, q, tilt), middle_exponent(p, q)
+    information = np.maximum(np.maximum(tilted, exponent_at(p, q, start)), halfway)
     tilt = np.where(tilted >= halfway, tilt, 0.5)
     relative = np.divide(q - p, p, out=np.zeros_like(p), where=common)
     close = np.abs(relative) < 0.5
@@ -124,7 +124,7 @@ class _Refinement:
         self.rows, self.delta = rows, delta
         self.first, self.second = pairs_of_rows(rows.shape[0])
         self.rough = middle_exponents(rows) * (1 - 1e-12)
-        self.start = _best_on_grid(rows)[self.first, self.second]
+        self.start = best_on_grid(rows)[self.first, self.second]
         self.done = np.zeros(self.first.size, dtype=bool)
         self.terms = PairTerms(self.rough.copy(), self.rough.copy(), *np.full((2, self.first.size), np.inf))
 

@@ -62,10 +62,7 @@ class S1(Bound):
             return 0.0
         if math.isinf(density_ratio):
             return math.inf
-        k = net_resolution(s, epsilon / (2 * (density_ratio - 1)))
-        log_net = log_binomial(T, s) + log_binomial(k + s - 1, s - 1)
-        per_accuracy = math.log(density_ratio) / epsilon
-        return round_up(8 * per_accuracy * per_accuracy * (log_net - math.log(delta)))
+        return hoeffding_net(T, s, density_ratio, epsilon, delta)
 
 
 class S2(Bound):
@@ -114,7 +111,7 @@ class S2(Bound):
             return 0.0
         if math.isinf(density_ratio):
             return math.inf
-        return _hellinger_net(T, s, kappa(density_ratio), epsilon, delta, gap)
+        return hellinger_net(T, s, kappa(density_ratio), epsilon, delta, gap)
 
 
 class S2H(Bound):
@@ -148,7 +145,7 @@ class S2H(Bound):
     def n_samples(n_tokens: int, sparsity: int, epsilon: float, delta: float) -> float:
         """Return N; 0 for a single row or ε ≥ 2."""
         T, s, epsilon, delta = _class(n_tokens, sparsity, epsilon, delta)
-        return 0.0 if T == 1 or epsilon >= 2 else _hellinger_net(T, s, 1.0, epsilon, delta, 0.0)
+        return 0.0 if T == 1 or epsilon >= 2 else hellinger_net(T, s, 1.0, epsilon, delta, 0.0)
 
 
 class S3(Bound):
@@ -180,7 +177,7 @@ class S3(Bound):
         """Return N; 0 if the support's rows coincide."""
         epsilon, delta = _checks.positive(epsilon, "epsilon"), _checks.open_unit(delta, "delta")
         rows = _checks.as_transitions(support_rows, "support_rows")
-        df = hull_directions(rows, rows.mean(axis=0)).shape[1]
+        df = affine_dimension(rows)
         return 0.0 if df == 0 else round_up(float(chi2.isf(delta, df)) / (2 * epsilon))
 
 
@@ -231,7 +228,24 @@ def hull_directions(rows: Array, law: Array) -> Array:
     return basis[singular > RANK_TOLERANCE * math.sqrt(rows.shape[0]) * size].T
 
 
-def _hellinger_net(T: int, s: int, constant: float, epsilon: float, delta: float, gap: float) -> float:
+def affine_dimension(rows: Array) -> int:
+    """Dimension of the affine hull of rows (s, J)."""
+    return int(hull_directions(rows, rows.mean(axis=0)).shape[1])
+
+
+def hoeffding_net(T: int, s: int, density_ratio: float, epsilon: float, delta: float, gap: float = 0.0) -> float:
+    """The number of `S1`, for fits within `gap` (nats a sample) of the maximum; 1 < c < ∞."""
+    room = epsilon - 2 * gap
+    if room <= 0:
+        return math.inf
+    k = net_resolution(s, epsilon / (2 * (density_ratio - 1)))
+    log_net = log_binomial(T, s) + log_binomial(k + s - 1, s - 1)
+    per_accuracy = math.log(density_ratio) / room
+    return round_up(8 * per_accuracy * per_accuracy * (log_net - math.log(delta)))
+
+
+def hellinger_net(T: int, s: int, constant: float, epsilon: float, delta: float, gap: float) -> float:
+    """The number of `S2`, with `constant` for κ."""
     room = epsilon - 2 * constant * gap
     if room <= 0:
         return math.inf

@@ -17,7 +17,7 @@ from markov_theory._checks import Array, IntArray
 from markov_theory.bounds.base import Bound, least_integer
 from markov_theory.bounds.exponents import spread_about
 from markov_theory.bounds.one_to_one import O4
-from markov_theory.bounds.sparse import _hellinger_net, log_binomial
+from markov_theory.bounds.sparse import hellinger_net, log_binomial
 from markov_theory.bounds.support_programs import WrongSupports, log_regret, wrong_supports
 from markov_theory.divergences import kappa
 from markov_theory.solvers.relaxation import projection_weights
@@ -73,7 +73,7 @@ class S5(Bound):
             return 0.0
         if support_margin == 0 or math.isinf(constant):
             return math.inf
-        return _hellinger_net(T, s, constant, min(support_margin, 2 * constant), delta, gap)
+        return hellinger_net(T, s, constant, min(support_margin, 2 * constant), delta, gap)
 
 
 class S5Plus(Bound):
@@ -265,8 +265,9 @@ def _halfway(T: int, s: int, density_ratio: float, support_margin: float, delta:
     rate = support_margin / (2 * constant)
     if rate == 0 or math.isinf(constant):
         return math.inf
-    fixed = log_binomial(T, s) - math.log(delta)
-    return least_integer(lambda n: n * rate >= fixed + log_regret(n, s) / 2, guess=fixed / rate)
+    k = s if s < T else T - 1
+    fixed = log_binomial(T, k) - math.log(delta)
+    return least_integer(lambda n: n * rate >= fixed + log_regret(n, k) / 2, guess=fixed / rate)
 
 
 def _nearest(pair: Array) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from markov_theory._checks import MAX_SAMPLES, open_unit, positive, whole
-from markov_theory.plan.corpus import EXPOSURES, Corpus, learning_delta
+from markov_theory.corpus import EXPOSURES
+from markov_theory.plan.corpus import Corpus, learning_delta
 from markov_theory.plan.requirements import ESTIMATOR_NAMES, Recommendation, Requirement
 from markov_theory.plan.simulation import Simulation
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from markov_theory._checks import Array, positive
+from markov_theory.corpus import EXPOSURES
 from markov_theory.dictionary import Dictionary
 from markov_theory.instance import Instance
-from markov_theory.plan.corpus import EXPOSURES
 from markov_theory.plan.requirements import ESTIMATOR_NAMES
 from markov_theory.plan.truths import Wanted, nearest_mixture
 from markov_theory.sweep import source

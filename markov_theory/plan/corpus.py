@@ -13,12 +13,10 @@ from scipy.stats import chi2
 from markov_theory._checks import Array, IntArray, open_unit
 from markov_theory.bounds.base import least_integer, round_up
 from markov_theory.bounds.exposure import Exposure, exposure_failure
-from markov_theory.bounds.sparse import hull_directions
-from markov_theory.corpus import coupled_rates, uniform_rates, zipf_rates
+from markov_theory.bounds.sparse import affine_dimension
+from markov_theory.corpus import EXPOSURES, exposure_rates
 from markov_theory.instance import Instance
 from markov_theory.plan.truths import Truth
-
-EXPOSURES = ("uniform", "zipf", "coupled")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +99,6 @@ def learning_delta(n_new: int, rate: float, delta: float, share: float) -> float
     return delta if is_alone(n_new, rate) else (1 - share) * delta / n_new
 
 
-def exposure_shares(exposure: str, instances: Sequence[Instance]) -> Array:
-    """Share of each new token among their occurrences, shape (m,)."""
-    m = len(instances)
-    if exposure == "uniform":
-        return uniform_rates(m)
-    if exposure == "zipf":
-        return zipf_rates(m)
-    if exposure == "coupled":
-        alpha = np.array([instance.alpha for instance in instances])
-        return coupled_rates(alpha, zipf_rates(alpha.shape[1]))
-    raise ValueError(f"exposure must be one of {', '.join(EXPOSURES)}, got {exposure!r}")
-
-
 def plan_corpus(
     samples_per_token: Array, instances: Sequence[Instance], exposure: str, rate: float, delta: float, share: float
 ) -> Corpus:
@@ -127,7 +112,8 @@ def plan_corpus(
     m = len(instances)
     rate = 1.0 if rate == 1 else open_unit(rate, "rate")
     alone, share = is_alone(m, rate), open_unit(share, "share")
-    shares = {name: exposure_shares(name, instances) for name in dict.fromkeys((exposure, *EXPOSURES))}
+    alpha = np.array([instance.alpha for instance in instances])
+    shares = {name: exposure_rates(name, alpha) for name in dict.fromkeys((exposure, *EXPOSURES))}
     under = {
         name: float(samples_per_token[0]) if alone else Exposure.n_samples(samples_per_token, rate * pi, share * delta)
         for name, pi in shares.items()
@@ -159,7 +145,7 @@ class Limit(NamedTuple):
     def wilks(cls, truth: Truth) -> Limit:
         """The law of `S3`."""
         rows = truth.instance.support_rows
-        return cls(hull_directions(rows, rows.mean(axis=0)).shape[1])
+        return cls(affine_dimension(rows))
 
     @property
     def is_zero(self) -> bool:

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from markov_theory._checks import MAX_SAMPLES, Array, IntArray
 from markov_theory.divergences import kl_divergence
 from markov_theory.estimators import ESTIMATORS
-from markov_theory.estimators.base import RowEstimator
+from markov_theory.estimators.base import RowEstimator, tolerance_for
 from markov_theory.plan.corpus import Limit
 from markov_theory.plan.truths import Truth
 from markov_theory.randomness import named_generator
@@ -195,8 +195,7 @@ def simulated_limit(truth: Truth, epsilon: float, delta: float, seed: int = 0) -
 
 
 def _estimator(name: str, truth: Truth, epsilon: float) -> RowEstimator:
-    """To a certified gap of a millionth of ε, which moves KL(q‖q̂) by about 0.2 %."""
-    return ESTIMATORS[name].for_instance(truth.instance, float(np.clip(1e-6 * epsilon, 1e-13, 1e-9)))
+    return ESTIMATORS[name].for_instance(truth.instance, tolerance_for(epsilon))
 
 
 def _batch(

@@ -15,7 +15,7 @@ from markov_theory._compile import COMPILED
 from markov_theory.sweep import engine, extension, results, screen
 from markov_theory.sweep.arguments import options_of, parser
 from markov_theory.sweep.axes import AXES, as_text
-from markov_theory.sweep.plan import Plan, plan
+from markov_theory.sweep.setup import Setup, set_up
 from markov_theory.sweep.specfile import read_sweeps, write_sweep
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import compile_estimators
@@ -29,13 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     stores: list[Store] = []
     try:
         try:
-            plans = _plans(arguments)
-            for one in plans:
+            setups = _setups(arguments)
+            for one in setups:
                 stores.append(Store(one.out, one.specification, arguments.extend))
         except (ValueError, TypeError, FileNotFoundError, FileExistsError, NotADirectoryError) as error:
             return _complain(error, 2)
         worst = 0
-        for one, store in zip(plans, stores, strict=True):
+        for one, store in zip(setups, stores, strict=True):
             if one.name:
                 Console().rule(one.name)
             worst = max(worst, _measure(one, store, arguments.jobs, arguments.fail_fast))
@@ -57,39 +57,39 @@ def _complain(error: Exception, code: int) -> int:
     return code
 
 
-def _plans(arguments: argparse.Namespace) -> list[Plan]:
+def _setups(arguments: argparse.Namespace) -> list[Setup]:
     """Check everything that can be wrong before anything is written."""
     if arguments.jobs < 1:
         raise ValueError(f"--jobs must be >= 1, got {arguments.jobs}")
     options = options_of(arguments)
     if arguments.spec is None:
-        return [plan(options)]
+        return [set_up(options)]
     given = [name for name, value in options.items() if value is not None and name != "out"]
     if given:
         raise ValueError(f"--{given[0].replace('_', '-')} does not go with --spec: say it in {arguments.spec}")
     sweeps = read_sweeps(arguments.spec)
-    plans = [_from_file(one, arguments.spec, i, len(sweeps)) for i, one in enumerate(sweeps, start=1)]
+    setups = [_from_file(one, arguments.spec, i, len(sweeps)) for i, one in enumerate(sweeps, start=1)]
     if arguments.out is not None:
-        several = len(plans) > 1
-        plans = [
+        several = len(setups) > 1
+        setups = [
             replace(one, out=arguments.out / (one.slug or f"sweep-{i}") if several else arguments.out)
-            for i, one in enumerate(plans, start=1)
+            for i, one in enumerate(setups, start=1)
         ]
-    folders = [one.out for one in plans]
+    folders = [one.out for one in setups]
     if len(set(folders)) < len(folders):
         raise ValueError(f"{arguments.spec}: two of its sweeps go to the same folder; give each its own name or out")
-    return plans
+    return setups
 
 
-def _from_file(options: dict[str, object], path: Path, number: int, total: int) -> Plan:
+def _from_file(options: dict[str, object], path: Path, number: int, total: int) -> Setup:
     try:
-        return plan(options, path.parent)
+        return set_up(options, path.parent)
     except (ValueError, TypeError) as error:
         which = f", sweep {number} of {total}" if total > 1 else ""
         raise ValueError(f"{path}{which}: {error}") from None
 
 
-def _measure(one: Plan, store: Store, n_jobs: int, fail_fast: bool) -> int:
+def _measure(one: Setup, store: Store, n_jobs: int, fail_fast: bool) -> int:
     specification = one.specification
     console, errors = Console(), Console(stderr=True)
     _show_rows(console, one)
@@ -120,7 +120,7 @@ def _measure(one: Plan, store: Store, n_jobs: int, fail_fast: bool) -> int:
     return 1 if violated or outcome.errors else 0
 
 
-def _show_rows(console: Console, one: Plan) -> None:
+def _show_rows(console: Console, one: Setup) -> None:
     """Print what the dictionaries of the sweep are, and whether their density ratio is huge."""
     shaping = [name for name in one.specification.swept if AXES[name].shapes_rows]
     described: dict[str, dict[str, str]] = {}

@@ -9,8 +9,8 @@ from typing import Any
 
 from markov_theory.estimators import ESTIMATORS
 from markov_theory.sweep import source
-from markov_theory.sweep.plan import OPTIONS
 from markov_theory.sweep.problems import PROBLEMS
+from markov_theory.sweep.setup import OPTIONS
 
 EXECUTION = ("spec", "jobs", "extend", "fail_fast")
 DESCRIPTION = """\

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import queue
-import signal
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
+from markov_theory._processes import interrupts_held, worker_processes
 from markov_theory.dictionary import Dictionary
 from markov_theory.success import failures
 from markov_theory.sweep.sample_complexity import BATCH, Located, Request, locate
 from markov_theory.sweep.specification import Cell, Specification
 from markov_theory.sweep.store import Batch, BatchKey, Store
-from markov_theory.sweep.trials import run_batches, start_worker
+from markov_theory.sweep.trials import prepare, run_batches
 
 BATCHES_A_TASK = 8
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass
@@ -40,26 +37,11 @@ class Outcome:
     errors: dict[Cell, str]
 
 
-@contextmanager
-def local_processes(specification: Specification, n_jobs: int, given: Dictionary | None = None) -> Iterator[Executor]:
-    """Processes of this machine, each with one BLAS thread, set before numpy is loaded in them."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    executor = ProcessPoolExecutor(
-        n_jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=start_worker,
-        initargs=(specification, given),
-    )
-    try:
-        yield executor
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would leave workers that wait for work for ever
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+def local_processes(
+    specification: Specification, n_jobs: int, given: Dictionary | None = None
+) -> AbstractContextManager[Executor]:
+    """Processes of this machine that are ready for the trials of a sweep."""
+    return worker_processes(n_jobs, prepare, specification, given)
 
 
 def run_sweep(
@@ -81,7 +63,7 @@ def run_sweep(
     specification : Specification
     store : Store
     executor : concurrent.futures.Executor
-        Its workers have run `markov_theory.sweep.trials.start_worker`.
+        Its workers have run `markov_theory.sweep.trials.prepare`.
     on_progress : callable
         Called with (cells located, cells, trials run now).
     checks : callable
@@ -159,7 +141,7 @@ class _Driver:
                 self._submit(cell, request.n_samples, chunk)
 
     def _submit(self, cell: Cell, n_samples: int, batches: range) -> None:
-        with _interrupts_held():
+        with interrupts_held():
             future = self.executor.submit(run_batches, *cell, n_samples, batches)
         future.add_done_callback(lambda done: self.finished.put((cell, n_samples, batches, done)))
 
@@ -193,19 +175,6 @@ class _Driver:
 
     def _report(self) -> None:
         self.on_progress(len(self.located) + len(self.errors), len(self.cells), self.n_trials)
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back: a worker that starts meanwhile inherits that and leaves Ctrl-C to this process for good."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _consecutive(batches: list[int]) -> Iterator[range]:

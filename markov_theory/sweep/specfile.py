@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from markov_theory.sweep.axes import range_text
-from markov_theory.sweep.plan import OPTIONS, Plan
+from markov_theory.sweep.setup import OPTIONS, Setup
 
 HEADER = """\
 # A sweep. To run it again, or to go on with it: python -m markov_theory.sweep --spec THIS_FILE --out {out}
@@ -55,16 +55,16 @@ def _options(table: dict[str, Any], path: Path) -> dict[str, Any]:
     return options
 
 
-def write_sweep(plan: Plan, folder: Path) -> Path:
+def write_sweep(setup: Setup, folder: Path) -> Path:
     """Write ``sweep.toml``: everything that the sweep was, defaults included, so that it can be run again."""
-    specification = plan.specification
-    told: dict[str, Any] = {"name": plan.name} if plan.name else {}
+    specification = setup.specification
+    told: dict[str, Any] = {"name": setup.name} if setup.name else {}
     for name, values in specification.grid:
         if values != (None,):
             told[name] = values[0] if len(values) == 1 else range_text(values)
-    told |= {name: _relative(value, folder) for name, value in plan.source.items() if value is not None}
+    told |= {name: _relative(value, folder) for name, value in setup.source.items() if value is not None}
     told |= dict(specification.options)
-    told |= {"estimators": list(specification.estimators), "bounds": list(plan.bound_names)}
+    told |= {"estimators": list(specification.estimators), "bounds": list(setup.bound_names)}
     told |= {name: getattr(specification, name) for name in ("truths", "trials", "seed")}
     path = folder / "sweep.toml"
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]

@@ -17,6 +17,7 @@ from markov_theory._checks import whole
 from markov_theory._compile import COMPILED
 from markov_theory.dictionary import Dictionary
 from markov_theory.estimators import RowEstimator
+from markov_theory.estimators.base import tolerance_for
 from markov_theory.sweep import extension
 from markov_theory.sweep.axes import AXES, MOST_TRUTHS, Axis, Point, Value, range_text
 from markov_theory.sweep.grid import thinned
@@ -24,7 +25,7 @@ from markov_theory.sweep.problems import PROBLEMS, Problem
 from markov_theory.sweep.sample_complexity import BATCH, Design
 
 DISPLAY = (
-    "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "plan.py", "specfile.py", "__main__.py",
+    "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "setup.py", "specfile.py", "__main__.py",
 )  # fmt: skip
 ELSEWHERE = ("llm", "plots.py", "bounds", "verify", "plan")
 Cell = tuple[Point, int, str]
@@ -127,8 +128,8 @@ class Specification:
         return Design(delta=point["delta"], max_trials=self.trials)
 
     def tolerance(self, point: Point) -> float:
-        """Certified gap asked of solvers (nats per sample): a millionth of ε moves KL(q‖q̂) by about 0.2 %."""
-        return float(np.clip(1e-6 * point["epsilon"], 1e-13, 1e-9))
+        """Certified gap asked of solvers (nats per sample)."""
+        return tolerance_for(point["epsilon"])
 
     def cells(self) -> list[Cell]:
         """(point, truth, estimator) of every N* to locate; some estimators on thinned axes."""

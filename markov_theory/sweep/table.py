@@ -12,15 +12,12 @@ import pandas as pd
 from markov_theory._checks import MAX_SAMPLES
 from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound, round_up
-from markov_theory.bounds.misspecification import M1, M2
 from markov_theory.sweep import extension
 from markov_theory.sweep.axes import AXES, Point
 from markov_theory.sweep.problems import PROBLEMS, Problem
 from markov_theory.sweep.sample_complexity import Located
 from markov_theory.sweep.specification import Cell, Specification
 from markov_theory.verify.verdict import INCONCLUSIVE, SILENT, VIOLATED, upper_bound_verdict
-
-KNOWN_BOUNDS: dict[str, type[Bound]] = {**BOUNDS, M1.label: M1, M2.label: M2}
 
 
 class CellBounds:
@@ -43,7 +40,7 @@ class CellBounds:
         self.specification, self.problem = specification, problem
         self.shown: dict[str, type[Bound]] = {}
         for name in PROBLEMS[specification.kind].default_bounds if names is None else names:
-            bound = extension.resolve(name, KNOWN_BOUNDS, Bound, "bounds")  # type: ignore[type-abstract]
+            bound = extension.resolve(name, BOUNDS, Bound, "bounds")  # type: ignore[type-abstract]
             if self.shown.setdefault(bound.label, bound) is not bound:
                 raise ValueError(f"bounds: {name!r} has the label {bound.label!r}, which another bound has already")
         self.of = cache(self._of)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
 import time
 import warnings
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from markov_theory.dictionary import Dictionary
 from markov_theory.estimators import ESTIMATORS
@@ -73,21 +68,6 @@ def compile_estimators(specification: Specification) -> None:
     for name in specification.estimators:
         if name in ESTIMATORS:
             ESTIMATORS[name].for_instance(planted, 1e-9).fit(tiny, np.full((8, 2), 5))
-
-
-def start_worker(specification: Specification, given: Dictionary | None = None) -> None:
-    """Prepare a worker process: one BLAS thread; Ctrl-C is the parent's business; it does not outlive the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    threadpool_limits(1)
-    prepare(specification, given)
-
-
-def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def prepare(specification: Specification, given: Dictionary | None = None) -> None:

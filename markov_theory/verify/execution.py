@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from markov_theory._processes import interrupts_held, worker_processes
 from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound
 from markov_theory.verify.claims import Finding, Settings
@@ -20,7 +18,6 @@ from markov_theory.verify.search import search
 from markov_theory.verify.verdict import FAILED
 
 Kind = Literal["claim", "mutant", "factor"]
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -82,10 +79,11 @@ def perform_all(
             results.append(perform(task, settings, own))
             on_progress(done)
         return results
-    with _processes(n_jobs) as executor:
-        futures: dict[Future[Finding | Factor], int] = {
-            executor.submit(perform, task, settings, tuple(own)): i for i, task in enumerate(tasks)
-        }
+    with worker_processes(n_jobs) as executor:
+        with interrupts_held():
+            futures: dict[Future[Finding | Factor], int] = {
+                executor.submit(perform, task, settings, tuple(own)): i for i, task in enumerate(tasks)
+            }
         found: dict[int, Finding | Factor] = {}
         for future in as_completed(futures):
             found[futures[future]] = future.result()
@@ -98,17 +96,3 @@ def _factor(bound: type[Bound], settings: Settings) -> Factor:
     if tightest is None or tightest.refuted_at is not None:
         return Factor(math.nan, math.nan, math.nan)
     return Factor(math.exp(-tightest.score), *nearest_surviving(bound, settings, tightest))
-
-
-@contextmanager
-def _processes(n_jobs: int) -> Iterator[Executor]:
-    """Processes of this machine, each with one thread for linear algebra, set before numpy is loaded in them."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    executor = ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn"))
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 from markov_theory.bounds import S2, S6
 from markov_theory.bounds.base import Bound, Kind, least_integer
-from markov_theory.bounds.known_embedding import _log_failure, whitened
+from markov_theory.bounds.exponents import pairwise_chernoff
+from markov_theory.bounds.known_embedding import log_sphere_failure, whitened
 from markov_theory.bounds.known_support import hull_geometry, require_mixture
 from markov_theory.bounds.one_to_one import fano
 from markov_theory.bounds.sparse import hull_directions
@@ -52,8 +53,6 @@ class ChernoffOfOneRival(_False):
     @staticmethod
     def n_samples(transitions: ArrayLike, delta: float) -> float:
         """N of O3 for the nearest two rows alone."""
-        from markov_theory.bounds.exponents import pairwise_chernoff
-
         information = pairwise_chernoff(transitions)
         np.fill_diagonal(information, math.inf)
         slowest = float(information.min())
@@ -194,7 +193,7 @@ class WithoutDiameter(_False):
         if rank < 2:
             return math.inf
         return least_integer(
-            lambda n: _log_failure(float(n), rank, statistics.leverage, reach) <= math.log(delta), low=1
+            lambda n: log_sphere_failure(float(n), rank, statistics.leverage, reach) <= math.log(delta), low=1
         )
 
 

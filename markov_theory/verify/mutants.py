@@ -23,6 +23,7 @@ from markov_theory.chain import MarkovChain
 from markov_theory.divergences import kappa
 from markov_theory.verify import predictions, proof_steps, statements
 from markov_theory.verify.claims import Finding, Settings, check_bound
+from markov_theory.verify.false_bounds import FALSE_BOUNDS
 from markov_theory.verify.search import search
 from markov_theory.verify.tightness import Trial
 
@@ -107,8 +108,6 @@ def nearest_surviving(bound: type[Bound], settings: Settings, tightest: Trial) -
 
 def mutants() -> list[Mutant]:
     """All planted false statements about what is registered."""
-    from markov_theory.verify.false_bounds import FALSE_BOUNDS
-
     bounds = [(of, _scaled_name(of, factor), scaled(BOUNDS[of], factor)) for of, factor in FACTORS if of in BOUNDS]
     bounds += [(of, name, altered(BOUNDS[of], name, change)) for of, name, change in CHANGES if of in BOUNDS]
     bounds += [(of, false.label, false) for of, false in FALSE_BOUNDS if of in BOUNDS]

@@ -11,27 +11,6 @@ from markov_theory.bounds.base import Bound
 from markov_theory.verify.families import Family, families
 
 Target = Literal["last", "first"]
-EVENTS = {"S2H": "hellinger", "M1": "excess", "M2": "excess", "X1": "exposure"}  # where ``event`` does not say it
-
-
-def event_of(bound: type[Bound]) -> str:
-    """What counts as failure in a bound's statement.
-
-    ``"row"``: not the right row; ``"kl"`` or ``"hellinger"``: farther than ε from the truth; ``"excess"``: farther
-    from the truth than the nearest law of the class by more than ε; ``"support"``; ``"exposure"``. A bound says so
-    by its attribute ``event``; ``"kl"`` without an ε among its inputs is read as ``"row"``.
-
-    Examples
-    --------
-    >>> from markov_theory.bounds import O4, S2, S2H, S4
-    >>> [event_of(bound) for bound in (O4, S2, S2H, S4)]
-    ['row', 'kl', 'hellinger', 'kl']
-    """
-    for ancestor in bound.__mro__:
-        if ancestor.__dict__.get("label") in EVENTS:
-            return EVENTS[ancestor.__dict__["label"]]
-    said = str(getattr(bound, "event", "kl"))
-    return "row" if said == "kl" and "epsilon" not in bound.inputs() else said
 
 
 def target_of(bound: type[Bound]) -> Target:
@@ -43,11 +22,11 @@ def families_for(bound: type[Bound], full: bool = False) -> list[Family]:
     """Families on which a bound can be tried; none: no exact oracle speaks of it."""
     if bound.kind == "prediction":
         return []
-    event, speaks_of = event_of(bound), set(bound.speaks_of)
+    speaks_of = set(bound.speaks_of)
     return [
         family
         for family in families(full)
-        if family.event == event
+        if family.event == bound.event
         and (speaks_of & family.estimators or not family.estimators)
         and _has_inputs(bound, family)
     ]

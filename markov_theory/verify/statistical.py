@@ -30,7 +30,6 @@ from markov_theory.solvers.softmax_head import NO_MAXIMISER, softmax_mixture_mle
 from markov_theory.success import failure_bounds
 from markov_theory.verify.claims import LEVEL, Claim, Finding, Settings
 from markov_theory.verify.exact import divergence_from
-from markov_theory.verify.oracles import event_of
 from markov_theory.verify.tables import Mask
 from markov_theory.verify.verdict import HOLDS, INCONCLUSIVE, VIOLATED
 
@@ -84,7 +83,7 @@ def claims() -> list[Claim]:
 
 def speaks_at_scale(bound: type[Bound]) -> bool:
     """Whether a bound is about the failure of an estimator that is run at scale."""
-    return bound.kind != "prediction" and event_of(bound) in ("row", "kl") and bool(_estimators(bound))
+    return bound.kind != "prediction" and bound.event in ("row", "kl") and bool(_estimators(bound))
 
 
 def claim_at_scale(bound: type[Bound]) -> Claim:

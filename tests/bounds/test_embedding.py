@@ -16,7 +16,7 @@ from markov_theory import divergences as dv
 from markov_theory.bounds import E1, E2, E3, E4
 from markov_theory.bounds.base import least_integer
 from markov_theory.bounds.embedding import _half_space_quantile, largest_kl_of_range
-from markov_theory.bounds.known_embedding import _log_failure, _reach, log_sphere_mean, second_order, whitened
+from markov_theory.bounds.known_embedding import _reach, log_sphere_failure, log_sphere_mean, second_order, whitened
 from markov_theory.embedding_instance import plant_embedding
 from markov_theory.randomness import named_generator
 from markov_theory.sampling import sample_counts
@@ -196,7 +196,7 @@ class TestFalseKnownSupport:
         statistics = whitened(np.eye(3), law)
         reach = math.sqrt(2 * epsilon)
         n_samples = least_integer(
-            lambda n: _log_failure(float(n), 2, statistics.leverage, reach) <= math.log(0.05), low=1
+            lambda n: log_sphere_failure(float(n), 2, statistics.leverage, reach) <= math.log(0.05), low=1
         )
         assert n_samples == 59
         assert saturated_failure(law, int(n_samples), epsilon) == pytest.approx(0.5545, abs=5e-5)

@@ -15,7 +15,8 @@ from scipy.stats import binom
 
 from markov_theory.bounds import known_support_lower as lower
 from markov_theory.bounds.known_support_lower import L1, L2, inner_radius
-from markov_theory.bounds.known_support_sharp import KnownSupport, S6One, S6Prime
+from markov_theory.bounds.known_support_sharp import S6One, S6Prime
+from markov_theory.bounds.whitened_hull import KnownSupport
 from markov_theory.randomness import named_generator
 from markov_theory.sampling import sample_counts
 from markov_theory.solvers.simplex_mle import simplex_mle

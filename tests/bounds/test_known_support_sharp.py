@@ -14,8 +14,9 @@ from scipy.stats import binom
 
 from markov_theory.bounds.known_embedding import log_sphere_mean, second_order
 from markov_theory.bounds.known_support import S6
-from markov_theory.bounds.known_support_sharp import KnownSupport, S6One, S6Prime, _rates, _Sphere, log_curvature
+from markov_theory.bounds.known_support_sharp import S6One, S6Prime, _rates, _Sphere
 from markov_theory.bounds.sparse import S3
+from markov_theory.bounds.whitened_hull import KnownSupport, log_curvature
 from markov_theory.randomness import named_generator
 from markov_theory.sampling import sample_counts
 from markov_theory.solvers.simplex_mle import simplex_mle

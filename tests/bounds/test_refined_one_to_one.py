@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from markov_theory.bounds import O3
 from markov_theory.bounds import refined_one_to_one as refined
-from markov_theory.bounds.exponents import _best_on_grid, pairs_of_rows, pairwise_chernoff
+from markov_theory.bounds.exponents import best_on_grid, pairs_of_rows, pairwise_chernoff
 from markov_theory.bounds.refined_one_to_one import O3Plus, PairTerms, pair_terms
 from markov_theory.divergences import chernoff_information
 from markov_theory.randomness import named_generator
@@ -32,7 +32,7 @@ def peak(n_tokens: int, ratio: float = 4.0) -> np.ndarray:
 
 def terms_of(rows: np.ndarray) -> PairTerms:
     first, second = pairs_of_rows(rows.shape[0])
-    return pair_terms(rows[first], rows[second], _best_on_grid(rows)[first, second])
+    return pair_terms(rows[first], rows[second], best_on_grid(rows)[first, second])
 
 
 def failure_bounds(rows: np.ndarray, n_samples: int) -> np.ndarray:

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chi2
 
 from markov_theory.bounds import S3, corpus_size
-from markov_theory.instance import Instance, plant
+from markov_theory.instance import plant
 from markov_theory.plan import plan_samples
-from markov_theory.plan.corpus import Limit, exposure_shares, plan_corpus, predicted_positions
+from markov_theory.plan.corpus import Limit, plan_corpus, predicted_positions
 from markov_theory.plan.truths import Truth
 
 
@@ -74,15 +74,6 @@ def test_no_number_of_samples_makes_no_corpus(rows):
     assert math.isinf(corpus.n_positions)
     assert corpus.cost == 1
     assert math.isinf(corpus.parts(3.0)["support"])
-
-
-def test_coupled_shares_follow_the_rows_that_are_mixed(rows):
-    first, last = np.zeros(6), np.zeros(6)
-    first[0] = last[5] = 1
-    shares = exposure_shares("coupled", [Instance(rows, alpha) for alpha in (first, last)])
-    np.testing.assert_allclose(shares, [6 / 7, 1 / 7], rtol=1e-12)
-    with pytest.raises(ValueError, match="exposure must be one of"):
-        exposure_shares("odd", [plant(rows, 1)])
 
 
 def test_predicted_positions_solve_their_equation(rows):

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from markov_theory.families import make_dictionary
 from markov_theory.sweep.axes import Point
 from markov_theory.sweep.engine import run_sweep
-from markov_theory.sweep.plan import plan
+from markov_theory.sweep.setup import set_up
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import prepare
 
@@ -53,7 +53,7 @@ OPTIONS = {
 
 def planned(**options):
     """The small sweep with some options changed."""
-    return plan({**OPTIONS, **options})
+    return set_up({**OPTIONS, **options})
 
 
 @pytest.fixture(scope="session")

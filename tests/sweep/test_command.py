@@ -15,7 +15,7 @@ import pytest
 
 from markov_theory.dictionary import Dictionary
 from markov_theory.sweep.__main__ import main
-from markov_theory.sweep.plan import plan
+from markov_theory.sweep.setup import set_up
 
 DICTIONARY = ["--tokens", "12", "--outcomes", "16", "--ratio", "20"]
 SMALL = ["--s", "1..3", *DICTIONARY, "--epsilon", "1e-3", "--truths", "2", "--trials", "256"]
@@ -180,14 +180,14 @@ def test_two_axes_make_a_curve_for_each_value_of_the_shorter_one(inline, tmp_pat
 def test_smaller_dictionaries_are_random_rows_of_a_file(tmp_path):
     rows = np.random.default_rng(0).dirichlet(np.ones(6), size=20)
     np.savez(tmp_path / "rows.npz", transitions=rows)
-    planned = plan({"dictionary": str(tmp_path / "rows.npz"), "tokens": "5,10,20", "s": 2})
+    planned = set_up({"dictionary": str(tmp_path / "rows.npz"), "tokens": "5,10,20", "s": 2})
     few, more, every = (planned.problem.rows(point) for point in planned.specification.points)
     np.testing.assert_array_equal(every.transitions, Dictionary(rows).transitions)
     np.testing.assert_allclose(few.transitions, rows[[int(v) for v in few.tokens]], rtol=1e-15)
     assert len(few.tokens) == 5
     assert {*few.tokens} < {*more.tokens} < {*every.tokens}
     with pytest.raises(ValueError, match=r"tokens must be in \[1, 20\], got 21"):
-        plan({"dictionary": str(tmp_path / "rows.npz"), "tokens": 21, "s": 2})
+        set_up({"dictionary": str(tmp_path / "rows.npz"), "tokens": 21, "s": 2})
 
 
 def test_failing_fast_ends_with_one_error_and_no_tables(inline, tmp_path, capsys, monkeypatch):

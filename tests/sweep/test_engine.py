@@ -153,7 +153,7 @@ def test_a_planted_false_bound_is_violated(sweep, small, tmp_path, monkeypatch):
         def n_samples(support_rows, target, epsilon, delta):
             return math.ceil(S6.n_samples(support_rows, target, epsilon, delta) / 20)
 
-    monkeypatch.setitem(table.KNOWN_BOUNDS, "S6", FalseS6)
+    monkeypatch.setitem(table.BOUNDS, "S6", FalseS6)
     false = small(s="2..3", estimators="oracle", bounds="S6")
     outcome, _ = sweep(tmp_path, false.specification, checks=false.bounds.checks)
     cells = cell_table(outcome.located, false.bounds, {})

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from markov_theory.sweep.plan import plan
+from markov_theory.sweep.setup import set_up
 from markov_theory.sweep.store import Store
 
 FAST = {"s": "2,3", "estimators": "oracle", "truths": 1}
@@ -78,7 +78,7 @@ def test_given_rows_are_known_by_their_numbers_and_not_by_their_file(dictionary,
     for path in paths:
         dictionary.save(path)
     options = {"s": 2, "estimators": "oracle", "truths": 1}
-    one, other = (plan({**options, "dictionary": str(path)}).specification for path in paths)
+    one, other = (set_up({**options, "dictionary": str(path)}).specification for path in paths)
     assert one == other
     Store(tmp_path / "out", one).close()
     Store(tmp_path / "out", other).close()

@@ -19,9 +19,9 @@ from markov_theory.higher_order_families import plant_entry
 from markov_theory.instance import plant
 from markov_theory.misspecified import project
 from markov_theory.randomness import named_generator
-from markov_theory.sweep.plan import plan
 from markov_theory.sweep.problems import PROBLEMS
 from markov_theory.sweep.sample_complexity import BATCH
+from markov_theory.sweep.setup import set_up
 from markov_theory.sweep.trials import Trials
 
 SMALL = {"tokens": 8, "outcomes": 12, "ratio": 20.0, "s": 2, "epsilon": 1e-2, "truths": 2}
@@ -29,7 +29,7 @@ SMALL = {"tokens": 8, "outcomes": 12, "ratio": 20.0, "s": 2, "epsilon": 1e-2, "t
 
 def first(**options):
     """Plan, problem, its first point and first truth."""
-    planned = plan({**SMALL, **options})
+    planned = set_up({**SMALL, **options})
     point = planned.specification.points[0]
     return planned, point, planned.problem.truth(point, 0)
 
@@ -39,7 +39,7 @@ def draws(truth, n_samples, seed=0, n_trials=6):
 
 
 def test_the_default_sweep_has_the_truths_and_the_samples_that_its_names_say():
-    planned = plan({"s": 4})
+    planned = set_up({"s": 4})
     trials = Trials(planned.specification)
     point = planned.specification.points[0]
     made = make_dictionary(128, 256, density_ratio=100.0)
@@ -54,7 +54,7 @@ def test_the_default_sweep_has_the_truths_and_the_samples_that_its_names_say():
 
 
 def test_truths_of_other_rows_have_other_samples_and_the_accuracy_changes_none():
-    planned = plan({"tokens": "64,128", "epsilon": "1e-5,1e-4", "s": 4})
+    planned = set_up({"tokens": "64,128", "epsilon": "1e-5,1e-4", "s": 4})
     names = {str(point): planned.problem.truth(point, 0).name for point in planned.specification.points}
     assert set(names.values()) == {"s=4/truth=0", "s=4/truth=0/tokens=64"}
     assert len(names) == 4
@@ -67,12 +67,12 @@ def test_every_kind_keeps_the_protocol(kind):
         axis: value for axis, value in {"tokens": 8, "s": 2, "outcomes": 12}.items() if axis in problem_class.axes
     }
     options |= {axis: problem_class.axes[axis] or 0.1 for axis in problem_class.selected_by}
-    planned = plan({**options, "truths": 2, "epsilon": 1e-2})
+    planned = set_up({**options, "truths": 2, "epsilon": 1e-2})
     assert planned.specification.kind == kind
     (point,) = planned.specification.points
     one, other = (planned.problem.truth(point, index) for index in (0, 1))
     assert one.name != other.name
-    again = plan({**options, "truths": 2, "epsilon": 1e-2}).problem.truth(point, 0)
+    again = set_up({**options, "truths": 2, "epsilon": 1e-2}).problem.truth(point, 0)
     for counts, repeated, instance in zip(draws(one, 50), draws(again, 50), one.instances, strict=True):
         np.testing.assert_array_equal(counts, repeated)
         assert counts.shape == (6, one.dictionary.n_outcomes)
@@ -186,7 +186,7 @@ def test_an_unknown_exposure_is_refused():
 
 
 def embedding(**options):
-    planned = plan({"dim": 5, "tokens": 8, "outcomes": 12, "s": 2, "epsilon": 1e-2, **options})
+    planned = set_up({"dim": 5, "tokens": 8, "outcomes": 12, "s": 2, "epsilon": 1e-2, **options})
     return planned, planned.problem.truth(planned.specification.points[0], 0)
 
 
@@ -229,7 +229,7 @@ def test_sparse_fits_through_the_head_find_a_clear_truth(name):
 
 
 def test_the_rows_of_a_higher_order_problem_are_the_stacked_laws_of_one_path():
-    planned = plan({"order": 3, "branching": 2, "tokens": 5, "s": 2})
+    planned = set_up({"order": 3, "branching": 2, "tokens": 5, "s": 2})
     rows = planned.problem.rows(planned.specification.points[0]).transitions
     assert rows.shape == (5, 6)
     entry = plant_entry(3, 2, 5)
@@ -242,7 +242,7 @@ def test_the_rows_of_a_higher_order_problem_are_the_stacked_laws_of_one_path():
 
 
 def test_the_lifted_map_of_a_truth_is_what_is_learned():
-    planned = plan({"order": 2, "branching": 3, "tokens": 6, "s": 2})
+    planned = set_up({"order": 2, "branching": 3, "tokens": 6, "s": 2})
     truth = planned.problem.truth(planned.specification.points[0], 0)
     entry = plant_entry(2, 3, 6)
     alpha = np.zeros(entry.chain.n_tokens)

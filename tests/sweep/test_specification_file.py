@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from markov_theory.sweep.__main__ import main
-from markov_theory.sweep.plan import OPTIONS, plan
+from markov_theory.sweep.setup import OPTIONS, set_up
 from markov_theory.sweep.specfile import read_sweeps, write_sweep
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -66,9 +66,9 @@ def test_one_file_runs_several_sweeps_and_each_can_be_run_again_from_its_own(inl
     ],
 )  # fmt: skip
 def test_what_is_written_is_the_same_sweep_again(options, tmp_path):
-    one = plan({"tokens": 8, "outcomes": 12, **options} if "order" not in options else options)
+    one = set_up({"tokens": 8, "outcomes": 12, **options} if "order" not in options else options)
     (read,) = read_sweeps(write_sweep(one, tmp_path))
-    again = plan(read, tmp_path)
+    again = set_up(read, tmp_path)
     assert again.specification == one.specification
     assert again.bound_names == one.bound_names
     assert again.name == one.name
@@ -81,12 +81,12 @@ def test_files_are_found_beside_the_specification(tmp_path, monkeypatch):
     (tmp_path / "specs" / "mine.toml").write_text('dictionary = "rows.csv"\ns = 2\n')
     monkeypatch.chdir(tmp_path)
     (read,) = read_sweeps(Path("specs/mine.toml"))
-    one = plan(read, Path("specs"))
+    one = set_up(read, Path("specs"))
     (tmp_path / "results" / "deep").mkdir(parents=True)
     written = write_sweep(one, tmp_path / "results" / "deep")
     assert tomllib.loads(written.read_text())["dictionary"] == "../../specs/rows.csv"
     (again,) = read_sweeps(written)
-    assert plan(again, written.parent).specification == one.specification
+    assert set_up(again, written.parent).specification == one.specification
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_flags_that_a_file_says_are_refused_beside_it(capsys):
 
 def test_the_example_of_a_whole_paper_can_run():
     sweeps = read_sweeps(EXAMPLES / "paper.toml")
-    plans = [plan(options, EXAMPLES) for options in sweeps]
+    plans = [set_up(options, EXAMPLES) for options in sweeps]
     assert {one.specification.kind for one in plans} == {
         "mixture", "misfit", "new-tokens", "embedding", "higher-order",
     }  # fmt: skip

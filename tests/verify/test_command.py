@@ -22,7 +22,7 @@ import math
 from markov_theory.bounds import Bound
 
 class Mine(Bound):
-    label, kind, origin, speaks_of = "Mine", "upper", "derived", ("one-to-one",)
+    label, kind, origin, speaks_of, event = "Mine", "upper", "derived", ("one-to-one",), "row"
     statement = reason = "for the test"
 
     @staticmethod

@@ -11,7 +11,7 @@ from markov_theory.bounds import BOUNDS, O2, O4, S2, S2H, S6, Bound
 from markov_theory.randomness import named_generator
 from markov_theory.verify.cases import MixtureCase, RowsCase
 from markov_theory.verify.exact import failure_curve, first_and_last
-from markov_theory.verify.oracles import event_of, families_for, target_of
+from markov_theory.verify.oracles import families_for, target_of
 from markov_theory.verify.search import FULL, QUICK, Effort, maximise, search
 from markov_theory.verify.tightness import exactly_first, exactly_last, roughly_first, roughly_last, try_bound
 
@@ -109,7 +109,7 @@ class TestDispatch:
         assert len(families_for(BOUNDS[label], full=True)) >= len(families_for(BOUNDS[label]))
 
     def test_events(self):
-        assert [event_of(b) for b in (O2, S2, S2H)] == ["row", "kl", "hellinger"]
+        assert [b.event for b in (O2, S2, S2H)] == ["row", "kl", "hellinger"]
         assert {f.event for f in families_for(S2H)} == {"hellinger"}
 
     def test_targets(self):

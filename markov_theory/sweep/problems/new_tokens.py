@@ -14,7 +14,8 @@ from scipy.stats import chi2
 from markov_theory._checks import Array, IntArray
 from markov_theory.bounds.base import Bound, round_up
 from markov_theory.bounds.exposure import corpus_size
-from markov_theory.bounds.sparse import S3, hull_directions
+from markov_theory.bounds.sparse import S3, affine_dimension
+from markov_theory.corpus import EXPOSURES, exposure_rates
 from markov_theory.dictionary import Dictionary
 from markov_theory.divergences import kl_divergence
 from markov_theory.estimators import RowEstimator
@@ -22,8 +23,6 @@ from markov_theory.instance import Instance
 from markov_theory.sweep.axes import MOST_TRUTHS, Point, Value
 from markov_theory.sweep.problems.base import Truth
 from markov_theory.sweep.problems.mixture import Mixture, MixtureTruth, mixture_bound
-
-EXPOSURES = ("uniform", "zipf", "coupled")
 
 
 class CorpusTruth(Truth):
@@ -72,7 +71,7 @@ class CorpusTruth(Truth):
 
     def _wilks(self, epsilon: float, delta: float) -> float:
         """N at which ``1 − Π_u P(χ²_df ≤ 2ε·N·π_u) = δ``: each token at its expected number of occurrences."""
-        df = np.array([hull_directions(i.support_rows, i.support_rows.mean(axis=0)).shape[1] for i in self.instances])
+        df = np.array([affine_dimension(i.support_rows) for i in self.instances])
         if not df.any():
             return 0.0
 
@@ -124,13 +123,4 @@ class NewTokens(Mixture):
         m = point["new_tokens"]
         planted = [self.planted(point, index + u * MOST_TRUTHS) for u in range(m)]
         name = planted[0].name + (f"/new_tokens={m}" if m > 1 else "")
-        return CorpusTruth(planted, self._rates(planted), name)
-
-    def _rates(self, planted: list[Instance]) -> Array:
-        """π: equal, Zipf's 1, 1/2, 1/3, …, or Σ_v α_v f_v with Zipf's frequencies f of the old rows in their order."""
-        weights = np.ones(len(planted))
-        if self.chosen["exposure"] == "zipf":
-            weights = 1 / np.arange(1, len(planted) + 1)
-        if self.chosen["exposure"] == "coupled":
-            weights = np.array([instance.alpha @ (1 / np.arange(1, instance.n_tokens + 1)) for instance in planted])
-        return np.asarray(weights / weights.sum())
+        return CorpusTruth(planted, exposure_rates(self.chosen["exposure"], [i.alpha for i in planted]), name)

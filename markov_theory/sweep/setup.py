@@ -26,7 +26,7 @@ OPTIONS = {**dict.fromkeys(AXES, "range"), **MEASUREMENT, **SOURCE, **KIND_OPTIO
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Setup:
     """A sweep that was checked: what it measures, and where it goes.
 
     Attributes
@@ -60,7 +60,7 @@ class Plan:
         return _slug(self.name)
 
 
-def plan(options: Mapping[str, Any], folder: Path | None = None) -> Plan:
+def set_up(options: Mapping[str, Any], folder: Path | None = None) -> Setup:
     """Turn options into a sweep that can run.
 
     Parameters
@@ -95,7 +95,7 @@ def plan(options: Mapping[str, Any], folder: Path | None = None) -> Plan:
     _try_once(bounds)
     name = asked.get("name", "")
     out = Path(asked.get("out") or Path("results") / f"{_slug(name) or 'sweep'}-{specification.short_name()}")
-    return Plan(specification, problem, given, bounds, bound_names, told, name, out)
+    return Setup(specification, problem, given, bounds, bound_names, told, name, out)
 
 
 def _slug(name: str) -> str:
