@@ -20,6 +20,18 @@ from markov_theory.sweep.setup import set_up
 DICTIONARY = ["--tokens", "12", "--outcomes", "16", "--ratio", "20"]
 SMALL = ["--s", "1..3", *DICTIONARY, "--epsilon", "1e-3", "--truths", "2", "--trials", "256"]
 QUICK = ["--truths", "1", "--trials", "128", "--delta", "0.2"]
+SLOW = """
+import os, time
+from markov_theory.estimators.baselines import SmoothedEmpirical
+
+class Slow(SmoothedEmpirical):
+    name = "slow"
+
+    def _fit(self, transitions, counts):
+        if not os.path.exists("hurry"):
+            time.sleep(1)
+        return super()._fit(transitions, counts)
+"""
 FLAGS = (
     "--s --gamma --ratio --tokens --outcomes --epsilon --delta --misfit --new-tokens --dim --order --branching",
     "--exposure --radius --estimators --bounds --trials --truths --seed --dictionary --family --context --model --text",
@@ -207,33 +219,41 @@ def test_failing_fast_ends_with_one_error_and_no_tables(inline, tmp_path, capsys
     assert set(pd.read_csv(tmp_path / "cells.csv").estimator) == {"oracle"}
 
 
-def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
-    flags = command(*SMALL, "--s", "2..4", "--truths", "9", "--trials", "16384", "--jobs", "2", "--out", str(tmp_path))
-    started = subprocess.Popen(flags, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while started.poll() is None and not kept(tmp_path / "trials.sqlite"):
+@contextlib.contextmanager
+def under_way(folder):
+    """A sweep in a process of its own that takes long, from its first batch of trials on; and its flags."""
+    (folder / "slow_estimator.py").write_text(SLOW)
+    slow = ["--estimators", "oracle,slow_estimator:Slow", "--jobs", "2", "--out", "out"]
+    flags = [*SMALL, *QUICK, "--s", "2..3", *slow]
+    started = subprocess.Popen(
+        command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=folder
+    )
+    while started.poll() is None and not kept(folder / "out" / "trials.sqlite"):
         time.sleep(0.05)
-    assert started.poll() is None, "the sweep ended before it could be killed"
-    started.kill()
-    started.wait()
-    assert gone(started.pid)
+    assert started.poll() is None, started.stderr.read()
+    yield started, flags
+
+
+def test_a_killed_sweep_leaves_no_worker_behind(tmp_path):
+    with under_way(tmp_path) as (started, _):
+        started.kill()
+        started.communicate()
+        assert gone(started.pid)
 
 
 @pytest.mark.parametrize("presses", [1, 3])
-def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path, presses):
-    flags = command(
-        *SMALL, "--s", "2..3", "--estimators", "oracle", "--trials", "4096", "--jobs", "2", "--out", str(tmp_path)
-    )
-    started = subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while started.poll() is None and not kept(tmp_path / "trials.sqlite"):
-        time.sleep(0.05)
-    for _ in range(presses):
-        os.killpg(started.pid, signal.SIGINT)
-        time.sleep(0.02)
-    _, error = started.communicate(timeout=120)
+def test_an_interrupt_ends_with_130_and_the_sweep_goes_on_later(tmp_path, presses, monkeypatch):
+    with under_way(tmp_path) as (started, flags):
+        for _ in range(presses):
+            os.killpg(started.pid, signal.SIGINT)
+            time.sleep(0.02)
+        _, error = started.communicate(timeout=120)
     assert started.returncode == 130, error
     assert error == "stopped; the same command goes on from here\n"
     assert gone(started.pid)
-    assert main(flags[3:]) == 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hurry").touch()
+    assert main(flags) == 0
 
 
 @pytest.mark.real_model
