@@ -2,6 +2,7 @@
 
 All rows are priced by ``P r``, r = f/q; the rows with weight and those that violate ``P r ≤ 1`` most form the
 working set of a few Newton steps (`markov_theory.solvers._descent`), and so on. ``log max_v (P r)_v`` certifies.
+What is known of the Hessian is kept from round to round. Problems that look alike start at the fit to their sum.
 """
 
 from __future__ import annotations
@@ -12,24 +13,28 @@ import numpy as np
 
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import compiled
-from markov_theory.solvers._descent import descend, hessian, newton, take
+from markov_theory.solvers._descent import PRODUCT, TINY, Model, descend, modelled, newton, revised, worn
+from markov_theory.solvers._rows import divide, mix, weigh, weigh_far
 from markov_theory.solvers._triangular import subtract_multiple
 
 __all__ = ["newton", "solve_batch"]
 
 MAX_ROUNDS = 200
-FEWEST_NEW = 8
-SHARE = 0.05  # rows join whose violation is more than this share of the worst
+FEWEST_NEW = 24
+SHARE = 0.02  # rows join whose violation is more than this share of the worst
+FAR = 0.1  # gap above which a Hessian is that of `weigh_far`
 STEPS_A_ROUND = 3.0  # Newton steps a round while rows join: this many times T / w²
 POLISH = 10  # ... and when none do
 FEWEST_TO_POOL = 4
 ALIKE = 0.5
 HELPFUL = 0.5
-POOLED_TOLERANCE = 1e-4
 MEAN_ROWS = 64
+LEAST_START = 0.03
+LOCKSTEP = 64  # problems at a time, fewer where the Hessians of so many take too much memory
+MOST_NUMBERS = 2**27
+FEW = 3  # problems for which the product of two matrices takes longer than one product for each
 ROUNDING = 1e-13  # a gap below this that does not fall any more will not
 FAR_BELOW = 0.01
-TINY = 1e-300
 
 
 @compiled
@@ -43,34 +48,31 @@ def _mean_row(P: Array) -> Array:
 
 
 @compiled
-def _start(P: Array, f: Array, mean: Array, n_rows: int, guess: Array, z: Array) -> None:
-    """Start at the guess, if it is not zero, else at equal weights on the rows that score best against the mean."""
-    q = np.zeros(f.size)
-    n = 0
-    for v in range(z.size):
-        if guess[v] > 0.0:
-            n += 1
-            z[v] = guess[v]
-            subtract_multiple(q, -z[v], P[v])
-    if n == 0:
-        ratio, score = np.empty(f.size), np.empty(z.size)
-        for j in range(f.size):
-            ratio[j] = f[j] / max(mean[j] + f[j], TINY)
-        np.dot(P, ratio, score)
-        for _ in range(n_rows):
-            best = np.argmax(score)
-            score[best] = -1.0
-            z[best] = 1.0 / n_rows
-            subtract_multiple(q, -z[best], P[best])
-    _cover(P, f, z, q)
+def _start(P: Array, f: Array, mean: Array, n_rows: int) -> Array:
+    """Weights on the rows that score best against the mean, the more the better they do."""
+    ratio, score, z = np.empty(f.size), np.empty(P.shape[0]), np.zeros(P.shape[0])
+    for j in range(f.size):
+        ratio[j] = f[j] / max(mean[j] + f[j], TINY)
+    np.dot(P, ratio, score)
+    rows, found = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
+    for k in range(n_rows):
+        rows[k] = np.argmax(score)
+        found[k] = score[rows[k]]
+        score[rows[k]] = -1.0
+    for k in range(n_rows):
+        z[rows[k]] = LEAST_START + ((found[k] - found[-1]) / max(found[0] - found[-1], TINY)) ** 3
+    z /= z.sum()
+    return z
 
 
 @compiled
 def _cover(P: Array, f: Array, z: Array, q: Array) -> None:
-    """Give weight to more rows until every observed outcome is likely enough.
+    """Set q = Pᵀz, and give weight to more rows until every observed outcome is likely enough; q is 1 elsewhere.
 
     At the optimum (P r)_v ≤ 1, so that q_j ≥ f_j P_vj for every row v; a start must not be far below that.
     """
+    rows = np.flatnonzero(z > 0.0)
+    mix(P, rows, z[rows], q)
     for j in range(f.size):
         if q[j] < FAR_BELOW * f[j]:
             best = 0
@@ -80,18 +82,20 @@ def _cover(P: Array, f: Array, z: Array, q: Array) -> None:
             if q[j] < FAR_BELOW * f[j] * P[best, j]:
                 z[best] += f[j]
                 subtract_multiple(q, -f[j], P[best])
+    for j in range(f.size):
+        if f[j] == 0.0:
+            q[j] = 1.0
 
 
 @compiled
-def _observed(f: Array) -> IntArray:
-    """Outcomes with f > 0."""
-    n = 0
-    seen = np.empty(f.size, dtype=np.int64)
+def _normalise(z: Array, f: Array, q: Array) -> None:
+    """Scale the weights and the law to sum 1."""
+    total = z.sum()
+    for v in range(z.size):
+        z[v] /= total
     for j in range(f.size):
         if f[j] > 0.0:
-            seen[n] = j
-            n += 1
-    return seen[:n]
+            q[j] /= total
 
 
 @compiled
@@ -118,80 +122,128 @@ def _joined(z: Array, score: Array, worst: float) -> tuple[IntArray, bool]:
 
 
 @compiled
-def _improve(P: Array, f: Array, z: Array, rows: IntArray, shared: Array, place: IntArray, aim: float, n: int) -> None:
-    """Take up to n steps on the given rows alone; the weights `z` (over all rows) are replaced."""
-    seen = _observed(f)
-    A = take(P, rows, seen)
-    g, inner, q = np.empty(seen.size), np.empty(rows.size), np.empty(seen.size)
-    for k in range(seen.size):
-        g[k] = f[seen[k]]
-    at = np.empty(rows.size, dtype=np.int64)
-    n_known = 0
-    for i in range(rows.size):
-        inner[i] = z[rows[i]]
-        at[i] = place[rows[i]]
-        n_known += at[i] >= 0
-    fresh = n_known < rows.size
-    np.dot(inner, A, q)
-    H = hessian(A, g, q) if fresh else take(shared, at, at)
-    descend(A, g, inner, q, H, fresh, aim, n)
-    for i in range(rows.size):
-        z[rows[i]] = inner[i]
+def _saving(rows: IntArray, members: IntArray, J: int, reading: float) -> float:
+    """How many steps are saved by keeping the Hessian of those rows that are members."""
+    known = np.zeros(1 + max(rows.max(), members.max()), dtype=np.bool_)
+    known[members] = True
+    w, n_kept = rows.size, known[rows].sum()
+    return n_kept**2 * J / (2.0 * PRODUCT) / (reading + 2.0 * w * J + 3.0 * w * w)
 
 
 @compiled
-def _price(P: Array, f: Array, z: Array, ratio: Array) -> None:
-    """Scale the weights to sum 1 and set ratio = f / Pᵀz."""
-    total = z.sum()
-    ratio[:] = 0.0
-    for v in range(z.size):
-        if z[v] > 0.0:
-            z[v] /= total
-            subtract_multiple(ratio, -z[v], P[v])
-    for j in range(f.size):
-        ratio[j] = f[j] / ratio[j] if f[j] > 0.0 else 0.0
+def _advance(
+    P: Array,
+    f: Array,
+    z: Array,
+    q: Array,
+    score: Array,
+    model: Model,
+    n: int,
+    single: bool,
+    before: float,
+    age: int,
+    start: Array,
+    tolerance: float,
+    reading: float,
+) -> tuple[Model, int, bool, float]:
+    """Take a few steps of one problem, given the scores of all rows; z and q move.
+
+    Parameters
+    ----------
+    age : int
+        This is so many rounds after the first, which has no model yet but that of the weights `start`, if any.
+    reading : float
+        Cost of the scores, in multiplications at the pace of a matrix-vector product.
+
+    Returns
+    -------
+    model, n, single, before
+        See `descend`.
+    """
+    worst, aim = score.max() - 1.0, 0.3 * tolerance
+    rows, more = _joined(z, score, worst)
+    fresh = age == 0
+    if not fresh:
+        saving = _saving(rows, model.rows, f.size, reading)
+        fresh = worn(score[model.rows].max() - 1.0, before, aim, saving)
+        if not fresh:
+            model, n = revised(P, model, rows, n, single)
+    if fresh:
+        weight = weigh(f, q) if worst < FAR else weigh_far(f, q)
+        if age == 0 and start.size > 0:
+            weight[:] = start
+        model, n = modelled(P, rows, weight, single), 0 * n
+    n_steps = POLISH
+    if more:
+        n_steps, aim = 1 + int(STEPS_A_ROUND * P.shape[0] / rows.size**2) + age // 8, max(0.1 * worst, aim)
+    inner = z[model.rows]
+    n, single, before = descend(P, f, q, inner, score[model.rows], model, n, single, fresh, before, aim, n_steps, True)
+    z[model.rows] = inner
+    return model, n, single, before
 
 
 @compiled
 def _rounds(
-    P: Array, F: Array, alpha: Array, gap: Array, rounds: IntArray, shared: Array, place: IntArray, tolerance: float
+    P: Array, F: Array, alpha: Array, Q: Array, gap: Array, rounds: IntArray, start: Array, tolerance: float
 ) -> None:
     """Price all rows for all pending problems by one matrix product; solve each again with its violating rows."""
-    n_pending = F.shape[0]
-    pending = np.arange(n_pending)
-    ratio, score, nowhere = np.empty(F.shape), np.empty(alpha.shape), np.full(P.shape[0], -1)
+    R, T, J = F.shape[0], P.shape[0], P.shape[1]
+    pending, n_pending = np.arange(R), R
+    ratio, score = np.empty((R, J)), np.empty((R, T))
+    nothing = Model(pending[:0], start[:0], score[:0], score[:0], pending[:0])
+    models = [nothing for _ in range(R)]
+    n, single, before = np.zeros(R, dtype=np.int64), np.ones(R, dtype=np.bool_), np.full(R, np.inf)
+    reading = T * J / min(PRODUCT, float(R))
     while n_pending > 0:
         for k in range(n_pending):
-            _price(P, F[pending[k]], alpha[pending[k]], ratio[k])
-        np.dot(ratio[:n_pending], P.T, score[:n_pending])
+            i = pending[k]
+            _normalise(alpha[i], F[i], Q[i])
+            divide(F[i], Q[i], ratio[k])
+        if n_pending > FEW:
+            np.dot(ratio[:n_pending], P.T, score[:n_pending])
+        else:
+            for k in range(n_pending):
+                np.dot(P, ratio[k], score[k])
         n_left = 0
         for k in range(n_pending):
             i = pending[k]
             worst = math.log(score[k].max())
-            helpful = worst < HELPFUL * gap[i]  # else the pooled Hessian is too far from this problem's own
+            helpful = worst < HELPFUL * gap[i]
             gap[i] = min(gap[i], worst)
             if worst <= tolerance or rounds[i] == MAX_ROUNDS or (worst < ROUNDING and not helpful):
+                models[i] = nothing
                 continue
+            models[i], n[i], single[i], before[i] = _advance(
+                P,
+                F[i],
+                alpha[i],
+                Q[i],
+                score[k],
+                models[i],
+                n[i],
+                single[i],
+                before[i],
+                rounds[i],
+                start,
+                tolerance,
+                reading,
+            )
             rounds[i] += 1
-            rows, more = _joined(alpha[i], score[k], worst)
-            n_steps = 1 + int(STEPS_A_ROUND * P.shape[0] / rows.size**2) + rounds[i] // 8 if more else POLISH
-            aim = max(0.1 * worst, 0.3 * tolerance) if more else 0.3 * tolerance
-            _improve(P, F[i], alpha[i], rows, shared, place if helpful else nowhere, aim, n_steps)
             pending[n_left] = i
             n_left += 1
         n_pending = n_left
 
 
 @compiled
-def _pooled(F: Array, mean: Array) -> Array:
-    """Pooled frequencies of problems that look alike, shape (1, J); all zero if they do not.
+def _pooled(F: Array, mean: Array) -> tuple[Array, float]:
+    """Pooled frequencies of problems that look alike, shape (1, J), and how far (KL) they are from them; else zeros.
 
     They look alike if the pooled frequencies are much closer to those of each problem than the mean row is.
     """
     R, J = F.shape
     pooled, near, far = np.zeros((1, J)), 0.0, 0.0
     if R < FEWEST_TO_POOL:
-        return pooled
+        return pooled, 0.0
     for i in range(R):
         subtract_multiple(pooled[0], -1.0 / R, F[i])
     for i in range(R):
@@ -201,29 +253,7 @@ def _pooled(F: Array, mean: Array) -> Array:
                 far += F[i, j] * math.log(F[i, j] / max(mean[j], TINY))
     if near > ALIKE * far:
         pooled[:] = 0.0
-    return pooled
-
-
-@compiled
-def _likely_hessian(P: Array, f: Array, z: Array, place: IntArray, first_rows: int) -> Array:
-    """Hessian at the fit z to pooled data, on the rows likely to be needed; `place` says where each row is in it."""
-    seen, ratio, score = _observed(f), np.empty(f.size), np.empty(z.size)
-    _price(P, f, z, ratio)
-    np.dot(P, ratio, score)
-    n = 2 * first_rows
-    for v in range(z.size):
-        n += 2 * (z[v] > 0.0)
-    n = min(n, z.size)
-    rows = np.empty(n, dtype=np.int64)
-    for k in range(n):
-        rows[k] = np.argmax(score)
-        score[rows[k]] = -1.0
-        place[rows[k]] = k
-    A, g, q = take(P, rows, seen), np.empty(seen.size), np.empty(seen.size)
-    for k in range(seen.size):
-        g[k] = f[seen[k]]
-        q[k] = g[k] / ratio[seen[k]]
-    return hessian(A, g, q)
+    return pooled, near / R
 
 
 @compiled
@@ -247,17 +277,22 @@ def solve_batch(P: Array, F: Array, tolerance: float, first_rows: int) -> tuple[
         log max_v (P r)_v at the returned weights.
     rounds : ndarray, shape (R,)
     """
-    R, T = F.shape[0], P.shape[0]
-    alpha, gap, rounds = np.zeros((R, T)), np.full(R, np.inf), np.zeros(R, dtype=np.int64)
+    R, T, J = F.shape[0], P.shape[0], P.shape[1]
+    alpha, Q, gap, rounds = np.zeros((R, T)), np.empty((R, J)), np.full(R, np.inf), np.zeros(R, dtype=np.int64)
     mean = _mean_row(P)
-    place = np.full(T, -1)
-    shared, guess = np.empty((0, 0)), np.zeros((1, T))
-    pooled = _pooled(F, mean)
-    if pooled.max() > 0.0:
-        _start(P, pooled[0], mean, first_rows, guess[0], guess[0])
-        _rounds(P, pooled, guess, np.full(1, np.inf), np.zeros(1, dtype=np.int64), shared, place, POOLED_TOLERANCE)
-        shared = _likely_hessian(P, pooled[0], guess[0], place, first_rows)
+    pooled, noise = _pooled(F, mean)
+    alike, weight = pooled.max() > 0.0, np.empty(0)
+    guess, law = np.zeros((1, T)), np.zeros((1, J))
+    if alike:  # as well as one of them can be told from the others
+        guess[0] = _start(P, pooled[0], mean, first_rows)
+        _cover(P, pooled[0], guess[0], law[0])
+        _rounds(P, pooled, guess, law, np.full(1, np.inf), rounds[:1].copy(), weight, max(tolerance, noise))
+        weight = weigh(pooled[0], law[0])
     for i in range(R):
-        _start(P, F[i], mean, first_rows, guess[0], alpha[i])
-    _rounds(P, F, alpha, gap, rounds, shared, place, tolerance)
+        alpha[i] = guess[0] if alike else _start(P, F[i], mean, first_rows)
+        _cover(P, F[i], alpha[i], Q[i])
+    step = max(8, min(LOCKSTEP, MOST_NUMBERS // min(T, J) ** 2))
+    for i in range(0, R, step):
+        k = min(i + step, R)
+        _rounds(P, F[i:k], alpha[i:k], Q[i:k], gap[i:k], rounds[i:k], weight, tolerance)
     return alpha, gap, rounds

@@ -12,18 +12,12 @@ import numpy as np
 
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import compiled
-from markov_theory.solvers._triangular import (
-    eliminate,
-    shift_and_rotate,
-    solve_transposed,
-    solve_upper,
-    subtract_multiple,
-)
+from markov_theory.solvers._blas import cholesky
+from markov_theory.solvers._triangular import shift_and_rotate, solve_transposed, solve_upper
 
 RIDGE = 1e-14
 DEPENDENT = 1e-13  # a row whose squared distance from the span is a smaller share of its square adds nothing
-BLOCK = 32
-RENEW = 16  # a factor of size n is made anew when more than one in 4 + n/16 of its variables changes
+RENEW = 64  # a factor of size n is made anew when more than 2 + n/64 of its variables change
 MOST_PIVOTS = 100
 
 
@@ -36,7 +30,7 @@ def _remove(U: Array, order: IntArray, n: int, k: int) -> None:
 
 
 @compiled
-def _append(H: Array, U: Array, order: IntArray, n: int, i: int, column: Array) -> bool:
+def _append(H: Array, U: Array, order: IntArray, n: int, i: int, column: Array, least: float) -> bool:
     """Add variable i to the factor of size n unless it depends on the others; `column` receives its new column."""
     for k in range(n):
         column[k] = H[order[k], i]
@@ -44,7 +38,7 @@ def _append(H: Array, U: Array, order: IntArray, n: int, i: int, column: Array) 
     rest = H[i, i] * (1.0 + RIDGE)
     for k in range(n):
         rest -= column[k] * column[k]
-    if not rest > DEPENDENT * H[i, i]:
+    if not rest > least * H[i, i]:
         return False
     for k in range(n):
         U[k, n] = column[k]
@@ -117,7 +111,7 @@ def _slide(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, column
 def _enter(H: Array, b: Array, U: Array, order: IntArray, n: int, i: int, work: Array, y: Array) -> int:
     """Make variable i free, by exchange if it depends on those that are; returns their number."""
     for _ in range(n + 1):
-        if _append(H, U, order, n, i, work):
+        if _append(H, U, order, n, i, work, DEPENDENT):
             return n + 1
         smaller = _slide(H, b, U, order, n, i, work, y)
         if smaller == n:
@@ -150,41 +144,36 @@ def _primal(H: Array, b: Array, y: Array, U: Array, order: IntArray, work: Array
 
 
 @compiled
-def _factorise(H: Array, U: Array, order: IntArray, inside: np.ndarray) -> int:
-    """Factor H on the variables `inside` from scratch, by blocks; 0 if they are dependent."""
+def _factorise(H: Array, U: Array, order: IntArray, inside: np.ndarray, least: float) -> int:
+    """Factor H on the variables `inside` from scratch; 0 if they are dependent."""
     n = 0
     for i in range(inside.size):
         if inside[i]:
             order[n] = i
             n += 1
     for k in range(n):
+        row = H[order[k]]
         for j in range(k, n):
-            U[k, j] = H[order[k], order[j]]
-    for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
-        if start > 0:
-            above = U[:start, start:n].copy()
-            known = np.dot(above[:, : end - start].T.copy(), above)
-            for k in range(start, end):
-                subtract_multiple(U[k, start:n], 1.0, known[k - start])
-        for k in range(start, end):
-            if not U[k, k] > DEPENDENT * H[order[k], order[k]]:
-                return 0
-            U[k, k] += RIDGE * H[order[k], order[k]]
-            eliminate(U, k, n, end)
+            U[k, j] = row[order[j]]
+        U[k, k] *= 1.0 + RIDGE
+    if not cholesky(U, n):
+        return 0
+    for k in range(n):
+        if not U[k, k] * U[k, k] > least * H[order[k], order[k]]:
+            return 0
     return n
 
 
 @compiled
-def _update(H: Array, U: Array, order: IntArray, n: int, inside: np.ndarray, work: Array) -> int:
+def _update(H: Array, U: Array, order: IntArray, n: int, inside: np.ndarray, work: Array, least: float) -> int:
     """Make the free variables those `inside`. Returns their number, or -1 if they are dependent."""
     wanted, staying = 0, 0
     for i in range(inside.size):
         wanted += inside[i]
     for k in range(n):
         staying += inside[order[k]]
-    if (4 + wanted // RENEW) * (n - staying + wanted - staying) > wanted:
-        n = _factorise(H, U, order, inside)
+    if n - staying + wanted - staying > 2 + wanted // RENEW:
+        n = _factorise(H, U, order, inside, least)
         return n if n == wanted else -1
     for k in range(n - 1, -1, -1):
         if not inside[order[k]]:
@@ -195,14 +184,16 @@ def _update(H: Array, U: Array, order: IntArray, n: int, inside: np.ndarray, wor
         missing[order[k]] = False
     for i in range(missing.size):
         if missing[i]:
-            if not _append(H, U, order, n, i, work):
+            if not _append(H, U, order, n, i, work, least):
                 return -1
             n += 1
     return n
 
 
 @compiled
-def nonnegative_quadratic(H: Array, b: Array, inside: np.ndarray, y: Array, U: Array, order: IntArray, n: int) -> int:
+def nonnegative_quadratic(
+    H: Array, b: Array, inside: np.ndarray, y: Array, U: Array, order: IntArray, n: int, least: float = DEPENDENT
+) -> int:
     """Replace a feasible `y` by argmin_{y ≥ 0} ½ yᵀHy − bᵀy, by block principal pivoting (Kim and Park 2011).
 
     All infeasible variables change sides at once. When that stops helping, or H is singular on the free
@@ -227,7 +218,7 @@ def nonnegative_quadratic(H: Array, b: Array, inside: np.ndarray, y: Array, U: A
     scale = _scale(b)
     fewest, chances = w + 1, 2
     while True:
-        n = _update(H, U, order, n, inside, x)
+        n = _update(H, U, order, n, inside, x, least)
         if n < 0:
             break
         y[:] = 0.0
@@ -253,4 +244,6 @@ def nonnegative_quadratic(H: Array, b: Array, inside: np.ndarray, y: Array, U: A
             chances -= 1
     for i in range(w):
         y[i] = start[i]
+    if least > DEPENDENT:
+        return -1
     return _primal(H, b, y, U, order, x)

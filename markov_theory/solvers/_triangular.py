@@ -1,4 +1,4 @@
-"""Triangular factors, in place: elimination, substitution, and the repair of a factor that loses a column.
+"""Triangular factors, in place: substitution, and the repair of a factor that loses a column.
 
 Each has a plain loop for the compiler and the same in numpy for when there is none.
 """
@@ -12,6 +12,8 @@ import numpy as np
 from markov_theory._checks import Array
 from markov_theory._compile import COMPILED, compiled
 
+SHORT = 24  # a product of vectors that are not longer is faster as a loop
+
 if COMPILED:
 
     @compiled
@@ -21,17 +23,6 @@ if COMPILED:
             x[i] -= c * y[i]
 
     @compiled
-    def eliminate(U: Array, k: int, n: int, end: int) -> None:
-        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
-        U[k, k] = math.sqrt(U[k, k])
-        for j in range(k + 1, n):
-            U[k, j] /= U[k, k]
-        for i in range(k + 1, end):
-            c = U[k, i]
-            for j in range(i, n):
-                U[i, j] -= c * U[k, j]
-
-    @compiled
     def solve_transposed(U: Array, n: int, x: Array) -> None:
         """Replace x[:n] by the solution of Uᵀ· = x."""
         for k in range(n):
@@ -39,6 +30,17 @@ if COMPILED:
             c = x[k]
             for j in range(k + 1, n):
                 x[j] -= c * U[k, j]
+
+    @compiled
+    def solve_upper(U: Array, n: int, x: Array) -> None:
+        """Replace x[:n] by the solution of U· = x."""
+        for k in range(n - 1, -1, -1):
+            if n - k > SHORT:
+                x[k] -= np.dot(U[k, k + 1 : n], x[k + 1 : n])
+            else:
+                for j in range(k + 1, n):
+                    x[k] -= U[k, j] * x[j]
+            x[k] /= U[k, k]
 
     @compiled
     def shift_and_rotate(U: Array, n: int, k: int) -> None:
@@ -60,17 +62,16 @@ else:
         """X −= c·y."""
         x -= c * y
 
-    def eliminate(U: Array, k: int, n: int, end: int) -> None:
-        """Divide row k by the root of its pivot and take it out of the rows below it, up to `end`."""
-        U[k, k:n] /= math.sqrt(U[k, k])
-        for i in range(k + 1, end):
-            U[i, i:n] -= U[k, i] * U[k, i:n]
-
     def solve_transposed(U: Array, n: int, x: Array) -> None:
         """Replace x[:n] by the solution of Uᵀ· = x."""
         for k in range(n):
             x[k] /= U[k, k]
             x[k + 1 : n] -= x[k] * U[k, k + 1 : n]
+
+    def solve_upper(U: Array, n: int, x: Array) -> None:
+        """Replace x[:n] by the solution of U· = x."""
+        for k in range(n - 1, -1, -1):
+            x[k] = (x[k] - U[k, k + 1 : n] @ x[k + 1 : n]) / U[k, k]
 
     def shift_and_rotate(U: Array, n: int, k: int) -> None:
         """Drop column k of the factor of size n and make it triangular again by rotations of neighbouring rows."""
@@ -79,12 +80,3 @@ else:
             length = math.hypot(U[i, i], U[i + 1, i])
             turn = np.array([[U[i, i], U[i + 1, i]], [-U[i + 1, i], U[i, i]]]) / length
             U[i : i + 2, i : n - 1] = turn @ U[i : i + 2, i : n - 1]
-
-
-@compiled
-def solve_upper(U: Array, n: int, x: Array) -> None:
-    """Replace x[:n] by the solution of U· = x."""
-    for k in range(n - 1, -1, -1):
-        if k + 1 < n:
-            x[k] -= np.dot(U[k, k + 1 : n], x[k + 1 : n])
-        x[k] /= U[k, k]
