@@ -50,6 +50,7 @@ check: lint
 
 figures: $(VENV)/.core
 	$(RUN) figures/make.py
+	$(RUN) figures/theory.py draw
 
 clean-cache:
 	find markov_theory -name '*.nb[ci]' -delete

@@ -6,13 +6,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -48,6 +50,41 @@ def interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def apply_all(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    n_jobs: int = 1,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> list[Result]:
+    """Apply a function to every item on `n_jobs` processes (in this one if it is 1); results in the items' order.
+
+    Linear algebra has one thread throughout: their number may change last bits.
+
+    Parameters
+    ----------
+    function : callable
+        Importable, and pure, so that results do not depend on `n_jobs`.
+    items : sequence
+    n_jobs : int
+    on_progress : callable
+        Called with the number of items done.
+    """
+    found: dict[int, Result] = {}
+    if n_jobs == 1:
+        with threadpool_limits(1):
+            for i, item in enumerate(items):
+                found[i] = function(item)
+                on_progress(len(found))
+        return list(found.values())
+    with worker_processes(n_jobs) as executor:
+        with interrupts_held():
+            futures: dict[Future[Result], int] = {executor.submit(function, item): i for i, item in enumerate(items)}
+        for future in as_completed(futures):
+            found[futures[future]] = future.result()
+            on_progress(len(found))
+    return [found[i] for i in range(len(items))]
 
 
 def _start(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

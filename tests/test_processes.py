@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from markov_theory._processes import THREAD_VARIABLES, interrupts_held, worker_processes
+from markov_theory._processes import THREAD_VARIABLES, apply_all, interrupts_held, worker_processes
 
 WAITING = """\
 import sys, time
@@ -29,6 +29,14 @@ def test_workers_have_one_thread_and_the_parent_keeps_its_own():
         told = [executor.submit(os.getenv, name) for name in THREAD_VARIABLES]
         assert [task.result() for task in told] == ["1"] * len(THREAD_VARIABLES)
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("items", [[], [-3], [3, -1, 2]])
+def test_results_are_in_the_order_of_the_items(items, n_jobs):
+    told = []
+    assert apply_all(abs, items, n_jobs, told.append) == [abs(item) for item in items]
+    assert told == list(range(1, len(items) + 1))
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT], [signal.SIGINT] * 3], ids=["kill", "1", "3"])

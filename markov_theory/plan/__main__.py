@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from markov_theory._progress import progress
 from markov_theory.plan import screen
 from markov_theory.plan.arguments import parser, rows_of, wanted_of
 from markov_theory.plan.planning import plan_samples
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _check_writable(arguments.json)
         dictionary = rows_of(arguments)
-        with screen.progress(Console(stderr=True)) as update:
+        with progress("evaluating bounds") as update:
             found = plan_samples(
                 dictionary,
                 wanted_of(arguments, dictionary),
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 n_samples=arguments.samples,
                 thorough=arguments.thorough,
                 seed=arguments.seed,
-                progress=update,
+                on_progress=update,
             )
         screen.show(Console(), found)
         if arguments.json is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from markov_theory._checks import MAX_SAMPLES, IntArray, whole
+from markov_theory._progress import Update
 from markov_theory.bounds.sparse import S3
 from markov_theory.dictionary import Dictionary
 from markov_theory.plan.answer import Plan, Question
@@ -16,7 +17,6 @@ from markov_theory.plan.requirements import PURSUIT, admissible_gap, guarantees,
 from markov_theory.plan.simulation import DRAWS, Scenario, Simulation, simulate, simulated_limit, usual_trials
 from markov_theory.plan.truths import Truth, Wanted, truths_of
 
-Progress = Callable[[str, int, int | None], None]
 LEAST_IN_TAIL = 10  # simulated values beyond a quantile, for it to be told
 
 
@@ -37,7 +37,7 @@ def plan_samples(
     n_samples: int | None = None,
     thorough: bool = False,
     seed: int = 0,
-    progress: Progress = lambda words, done, total: None,
+    on_progress: Update = lambda done, total=None, words=None: None,
 ) -> Plan:
     """Say how many samples of a new token, and how long a corpus, suffice for KL(q‖q̂) ≤ ε with probability ≥ 1 − δ.
 
@@ -73,7 +73,7 @@ def plan_samples(
         Also the statements that take minutes with this many rows.
     seed : int
         Of planted truths and trials.
-    progress : callable
+    on_progress : callable
         Told what is being done, how much of it is done, and of how much if that is known.
 
     Raises
@@ -97,7 +97,7 @@ def plan_samples(
         whole(n_trials, "n_trials", low=1)
     found = requirements(
         truths, estimator, epsilon, asked.token_delta, thorough=thorough,
-        update=lambda done: progress("evaluating bounds", done, None),
+        update=on_progress,
     )  # fmt: skip
     advice = recommend(found, truths, estimator, epsilon, asked.token_delta)
     needed = np.full(which.size, advice.n_samples) if planted else np.array(advice.each)[which]
@@ -111,7 +111,7 @@ def plan_samples(
         scenarios = _scenarios(truths, tokens, corpus)
         trials = usual_trials(delta, scenarios) if n_trials is None else n_trials
         points = {"recommended": corpus.n_positions, "predicted": expected, "given": n_samples}
-        runs = _simulations(points, scenarios, truths, asked, trials, progress)
+        runs = _simulations(points, scenarios, truths, asked, trials, on_progress)
     return Plan(
         question=asked,
         dictionary={
@@ -186,7 +186,7 @@ def _simulations(
     truths: Sequence[Truth],
     asked: Question,
     n_trials: int,
-    progress: Progress,
+    on_progress: Update,
 ) -> tuple[Simulation, ...]:
     gaps = [
         admissible_gap(truth.instance.density_ratio, asked.epsilon, truth.is_outside(asked.epsilon))
@@ -201,7 +201,7 @@ def _simulations(
         def update(trials: int, at: str = at) -> None:
             nonlocal done
             done += trials
-            progress(f"trials at the {at} number", done, total)
+            on_progress(done, total, f"trials at the {at} number")
 
         runs.append(
             simulate(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from markov_theory.plan.answer import Plan
@@ -120,19 +118,6 @@ def verdicts(plan: Plan) -> Iterator[str]:
     for run in plan.simulations:
         because = f": {run.reason}" if run.reason else ""
         yield f"failure ≤ δ at the {run.at} number, {number(run.n_positions)}: {run.verdict}{because}"
-
-
-@contextmanager
-def progress(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A progress bar on a terminal; silence elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("evaluating bounds", total=None)
-
-        def update(words: str, done: int, total: int | None) -> None:
-            bar.update(task, description=words, completed=done, total=total)
-
-        yield update
 
 
 def _regime(plan: Plan) -> Iterator[str]:

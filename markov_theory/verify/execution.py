@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from markov_theory._processes import interrupts_held, worker_processes
+from markov_theory._processes import apply_all
 from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound
 from markov_theory.verify.claims import Finding, Settings
@@ -73,22 +73,7 @@ def perform_all(
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> list[Finding | Factor]:
     """Make checks on `n_jobs` processes (in this one if it is 1); results in the order of the tasks."""
-    if n_jobs == 1:
-        results = []
-        for done, task in enumerate(tasks, start=1):
-            results.append(perform(task, settings, own))
-            on_progress(done)
-        return results
-    with worker_processes(n_jobs) as executor:
-        with interrupts_held():
-            futures: dict[Future[Finding | Factor], int] = {
-                executor.submit(perform, task, settings, tuple(own)): i for i, task in enumerate(tasks)
-            }
-        found: dict[int, Finding | Factor] = {}
-        for future in as_completed(futures):
-            found[futures[future]] = future.result()
-            on_progress(len(found))
-    return [found[i] for i in range(len(tasks))]
+    return apply_all(partial(perform, settings=settings, own=tuple(own)), tasks, n_jobs, on_progress)
 
 
 def _factor(bound: type[Bound], settings: Settings) -> Factor:
