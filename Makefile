@@ -8,7 +8,7 @@ RUN = $(VENV)/bin/python
 
 help:
 	@echo 'make sweep      N* against s, with bounds, on synthetic chains (under 5 minutes on 2 cores)'
-	@echo 'make sweep-llm  the same on 2,000 rows of a real language model (much longer)'
+	@echo 'make sweep-llm  the same on 2,000 rows of a real language model (20 minutes on 2 cores)'
 	@echo 'make test       lint, types, tests and doctests'
 	@echo 'make check      everything, the long checks too'
 	@echo 'make figures    draw the figures of README again from their tables'

@@ -3,7 +3,7 @@
 Each table is the ``summary.csv`` that its sweep wrote:
 
     n_star_made   python -m markov_theory.sweep --s 1..32
-    n_star_llm    python -m markov_theory.sweep --dictionary llm --tokens 500 --outcomes 512 --s 1..8
+    n_star_llm    python -m markov_theory.sweep --dictionary llm --s 1..8
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from markov_theory.plots import sample_complexity_figure, save_figure
 HERE = Path(__file__).parent
 SOURCES = {
     "n_star_made": "128 rows over 256 outcomes, density ratio 100",
-    "n_star_llm": "500 rows of SmolLM2-135M over 512 outcomes",
+    "n_star_llm": "2,000 rows of SmolLM2-135M over 2,048 outcomes",
 }
 
 

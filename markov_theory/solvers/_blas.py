@@ -1,6 +1,6 @@
 """Routines of BLAS and LAPACK that compiled code cannot reach through numpy: A Aᵀ by halves, and Cholesky's factor.
 
-scipy carries them. numba is told their addresses by name, so that the code it compiles can still be cached.
+scipy carries them.
 """
 
 from __future__ import annotations
@@ -9,25 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from markov_theory._checks import Array
-from markov_theory._compile import COMPILED, compiled
+from markov_theory._compile import COMPILED, compiled, routine
 
 Matrix = NDArray[np.floating]  # of single or double precision
 
 if COMPILED:
-    from llvmlite import binding  # type: ignore
-    from numba import types
-    from numba.extending import get_cython_function_address
-
-    def _routine(module: str, name: str, real: types.Type, pattern: str) -> types.ExternalFunction:
-        """The routine with arguments as in `pattern`: c(haracter), i(nteger), r(eal), all passed by address."""
-        symbol = f"markov_theory_{name}"
-        binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
-        kinds = {"c": types.CPointer(types.uint8), "i": types.CPointer(types.int32), "r": types.CPointer(real)}
-        return types.ExternalFunction(symbol, types.void(*(kinds[letter] for letter in pattern)))
-
-    _dsyrk = _routine("cython_blas", "dsyrk", types.float64, "cciirrirri")
-    _ssyrk = _routine("cython_blas", "ssyrk", types.float32, "cciirrirri")
-    _dpotrf = _routine("cython_lapack", "dpotrf", types.float64, "cirii")
+    _dsyrk = routine("cython_blas", "dsyrk", "cciiddiddi")
+    _ssyrk = routine("cython_blas", "ssyrk", "cciississi")
+    _dpotrf = routine("cython_lapack", "dpotrf", "cidii")
 
     @compiled
     def _mirror(half: Matrix, H: Array) -> None:
