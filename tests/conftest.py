@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; what tests start inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("fast", max_examples=40, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=40, deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("nightly", max_examples=1000, deadline=None, print_blob=True)

@@ -80,4 +80,5 @@ def test_figures_are_drawn_from_their_tables(tmp_path):
     subprocess.run([sys.executable, "-c", f"import pathlib, sys; sys.path.insert(0, 'figures'); import make; "
                     f"make.main(pathlib.Path({str(tmp_path)!r}))"], cwd=ROOT, check=True)  # fmt: skip
     drawn = {path.name for path in tmp_path.iterdir()}
-    assert drawn == {f"{name}.{end}" for name in ("n_star_made", "n_star_llm") for end in ("png", "pdf")}
+    names = ("n_star_made", "n_star_llm", "dependence", "recovery")
+    assert drawn == {f"{name}.{end}" for name in names for end in ("png", "pdf")}
