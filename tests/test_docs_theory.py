@@ -16,6 +16,7 @@ import pytest
 from markov_theory import bounds
 from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound
+from markov_theory.verify.registry import registry
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
@@ -75,6 +76,38 @@ def test_every_bound_has_a_section_and_a_row(label):
 
 def test_no_row_is_about_an_unknown_statement():
     assert not {label for label in index_rows() if label[0].isupper()} - {*STATED, *REPRESENTATIONS}
+
+
+def who_states_what() -> dict[str, set[str]]:
+    """Origin to labels, as the index lists them."""
+    section = TEXTS["index.md"].split("## Who states what")[1].split("\n## ")[0]
+    items = re.findall(r"^- \*([^*]+)\*,(.+?):\s(.+?)(?:\.$|;)", section, flags=re.MULTILINE | re.DOTALL)
+    labels = {*STATED, *REPRESENTATIONS, *(claim.label for claim in registry())}
+    return {origin: {word.strip(" []") for word in re.split(r"[,\n]|\(", told)} & labels for origin, _, told in items}
+
+
+def test_the_index_says_who_states_what():
+    told = who_states_what()
+    assert list(told) == ["paper", "derived, form: paper", "derived"]
+    origins = {label: bound.origin for label, bound in STATED.items()}
+    origins |= {label: origin for label, (_, origin) in REPRESENTATIONS.items()}
+    origins |= {claim.label: claim.origin for claim in registry() if claim.origin == "paper"}
+    by_origin = {label: origin.split(",")[0] for origin, labels in told.items() for label in labels}
+    assert by_origin == origins
+    assert sum(map(len, told.values())) == len(by_origin)  # none twice
+    of_form = {label for label, cells in index_rows().items() if "form: paper" in "".join(cells)}
+    assert told["derived, form: paper"] == of_form
+    for label in {*STATED, *REPRESENTATIONS}:
+        (head,) = re.findall(rf"^## {re.escape(label)}: .+?\*\*Statement", "\n".join(TEXTS.values()), flags=re.M | re.S)
+        assert "derived here" in " ".join(head.split())
+        assert ("the paper's" in " ".join(head.split())) == (label in of_form)
+
+
+@pytest.mark.parametrize("label", ["S3", "E3"])
+def test_a_prediction_says_so(label):
+    page = next(text for text in TEXTS.values() if f"## {label}: " in text)
+    head = page.split(f"## {label}: ")[1].split("**Statement.**")[0]
+    assert "**Status.** A prediction and not a bound" in head
 
 
 @pytest.mark.parametrize("name", TEXTS)

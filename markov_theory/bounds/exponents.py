@@ -157,6 +157,8 @@ def spread_about(laws: Array, centre: Array) -> Array:
     live = np.broadcast_to(centre > 0, gap.shape)
     relative = np.divide(gap, centre, out=np.zeros_like(gap), where=live)
     logs = np.log1p(relative, out=np.zeros_like(gap), where=relative > -1)
-    series = relative**2 * (1 / 2 - relative * (1 / 6 - relative * (1 / 12 - relative / 20)))
-    terms = np.where(np.abs(relative) < 1e-4, series, (1 + relative) * logs - relative)
+    near = np.abs(relative) < 1e-4
+    x = np.where(near, relative, 0.0)
+    series = x**2 * (1 / 2 - x * (1 / 6 - x * (1 / 12 - x / 20)))
+    terms = np.where(near, series, (1 + relative) * logs - relative)
     return (centre * terms).sum(axis=-1)

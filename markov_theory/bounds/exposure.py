@@ -55,7 +55,7 @@ class Exposure(Bound):
 
     @staticmethod
     def n_samples(samples_per_token: ArrayLike, rates: ArrayLike, delta: float) -> float:
-        """Return n; ``inf`` if a token that is to be seen has rate 0, or is to be seen infinitely often.
+        """Return n; ``inf`` if a token that is to be seen has rate 0, is to be seen infinitely often, or if n > 1e300.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Exposure(Bound):
         def suffices(n: int) -> bool:
             return float(logsumexp(_log_tail(float(n), N, pi))) + slack <= log_delta
 
-        return least_integer(suffices, low=int(N.max()), guess=float((N / pi).max()))
+        return least_integer(suffices, low=int(N.max()), guess=float((N / np.maximum(pi, N / 1e300)).max()))
 
 
 class CorpusSize(NamedTuple):

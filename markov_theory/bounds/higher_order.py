@@ -6,15 +6,22 @@ mixtures (`S1`, `S2`, …) as their s, and leaves their log C(|A|, s) untouched.
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
 from markov_theory import _checks
 from markov_theory._checks import Array
 from markov_theory.bounds.base import Kind
-from markov_theory.higher_order import Context
+from markov_theory.higher_order import Context, HigherOrderChain
 from markov_theory.higher_order_families import PlantedEntry, plant_entry
+
+MAX_SETS = 20_000
+MISSED = 1e-9  # distance of the stacked rows from a hull, above rounding, that keeps them out of it
 
 
 class K1:
@@ -114,3 +121,44 @@ def tight_entry(order: int, branching: int, whole_entry: bool = False) -> tuple[
     alpha = np.zeros(planted.chain.n_tokens)
     alpha[planted.tokens] = 1 / n_mapped
     return planted, alpha
+
+
+def needs_more_tokens(chain: HigherOrderChain, new_contexts: ArrayLike, alpha: ArrayLike, n_tokens: int) -> bool:
+    """Whether no mixture of `n_tokens` old tokens has the lifted rows of α in the new contexts: all sets are tried.
+
+    Parameters
+    ----------
+    chain : HigherOrderChain
+    new_contexts : array_like of int, shape (n, K)
+        With `markov_theory.higher_order.HOLE` for the new token.
+    alpha : array_like, shape (T,)
+    n_tokens : int
+        >= 1.
+
+    Returns
+    -------
+    bool
+        False where there are more than 20,000 sets: then nothing is known.
+
+    Examples
+    --------
+    >>> from markov_theory.higher_order import path_contexts
+    >>> entry, alpha = tight_entry(2, 2)
+    >>> holes = path_contexts(entry.context, entry.path)
+    >>> needs_more_tokens(entry.chain, holes, alpha, 2), needs_more_tokens(entry.chain, holes, alpha, 3)
+    (True, False)
+    """
+    size = _checks.whole(n_tokens, "n_tokens", low=1)
+    target = chain.lifted_rows(new_contexts, alpha).ravel()
+    each = np.eye(chain.n_tokens)
+    rows = np.array([chain.lifted_rows(new_contexts, each[v]).ravel() for v in chain.candidates(new_contexts)])
+    usable = rows[~(rows[:, target == 0] > 0).any(axis=1)]  # weights are non-negative
+    size = min(size, len(usable))
+    if math.comb(len(usable), size) > MAX_SETS:
+        return False
+    live = target > 0
+    equations, sought = usable[:, live].T, target[live]  # rows sum to one, and so do the weights then
+    return all(
+        nnls(equations[:, list(chosen)], sought)[1] > MISSED
+        for chosen in itertools.combinations(range(len(usable)), size)
+    )

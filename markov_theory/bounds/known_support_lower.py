@@ -81,7 +81,7 @@ class L1(Bound):
         if given.cannot_fail or given.is_singular or given.rank > 1:
             return 0.0
         sides = _Side.both(given)
-        grid = np.concatenate([side.scale * _LINE_GRID for side in sides])
+        grid = np.concatenate([np.empty(0), *(side.scale * _LINE_GRID for side in sides)])
         return _last_failing(lambda N: _line_failure(sides, N), grid, delta)
 
     @staticmethod

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from markov_theory import _checks
 from markov_theory._checks import Array, IntArray
-from markov_theory.bounds.base import Bound, least_integer
+from markov_theory.bounds.base import Bound, least_integer, round_down
 from markov_theory.bounds.exponents import spread_about
 from markov_theory.bounds.one_to_one import O4
 from markov_theory.bounds.sparse import hellinger_net, log_binomial
@@ -23,6 +23,7 @@ from markov_theory.divergences import kappa
 from markov_theory.solvers.relaxation import projection_weights
 
 MAX_SUPPORTS = 10_000
+AS_GOOD_AS_EQUAL = 1e-12  # relative: of laws nearer than this, rounding hides by how much they differ
 
 
 class S5(Bound):
@@ -221,14 +222,15 @@ class S5L(Bound):
 
     @staticmethod
     def n_samples(transitions: ArrayLike, alpha: ArrayLike, sparsity: int, delta: float) -> float:
-        """Return N; 0 for s = T, |S| ≠ s or δ ≥ 1/2, ``inf`` if a rival is q itself."""
+        """Return N; 0 for s = T, |S| ≠ s or δ ≥ 1/2, ``inf`` if a row of S has a duplicate: a rival is q then."""
         P, weights = planted(transitions, alpha)
         T, delta = P.shape[0], _checks.open_unit(delta, "delta")
         s = min(_checks.whole(sparsity, "sparsity", low=1), T)
         if s == T or np.count_nonzero(weights) != s:
             return 0.0
-        pairs = [np.array([weights @ P, rival]) for rival in _rivals(P, weights)]
-        return max(O4.n_samples(pair, _nearest(pair), delta) for pair in pairs)
+        if delta < 0.5 and any((P[v] == np.delete(P, v, axis=0)).all(axis=1).any() for v in np.flatnonzero(weights)):
+            return math.inf
+        return max(_to_tell_apart(weights @ P, rival, delta) for rival in _rivals(P, weights))
 
 
 def planted(transitions: ArrayLike, alpha: ArrayLike) -> tuple[Array, Array]:
@@ -268,6 +270,14 @@ def _halfway(T: int, s: int, density_ratio: float, support_margin: float, delta:
     k = s if s < T else T - 1
     fixed = log_binomial(T, k) - math.log(delta)
     return least_integer(lambda n: n * rate >= fixed + log_regret(n, k) / 2, guess=fixed / rate)
+
+
+def _to_tell_apart(law: Array, rival: Array, delta: float) -> float:
+    """O4's number for two laws; the one of KL = 1e-24, from below, where they agree up to rounding."""
+    if (np.abs(rival - law) <= AS_GOOD_AS_EQUAL * law).all():
+        return round_down(max(0.0, (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta)) / AS_GOOD_AS_EQUAL**2))
+    pair = np.array([law, rival])
+    return O4.n_samples(pair, _nearest(pair), delta)
 
 
 def _nearest(pair: Array) -> float:

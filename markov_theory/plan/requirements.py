@@ -18,7 +18,7 @@ from markov_theory.bounds.known_support import S6
 from markov_theory.bounds.known_support_lower import L1, L2
 from markov_theory.bounds.known_support_sharp import S6One, S6Prime
 from markov_theory.bounds.misspecification import M1, M2
-from markov_theory.bounds.one_to_one import O1, O2, O3, O4, O5
+from markov_theory.bounds.one_to_one import O1, O2, O3, O4, O5, O2Plus
 from markov_theory.bounds.packing import S4, greedy_packing
 from markov_theory.bounds.refined_one_to_one import O3Plus
 from markov_theory.bounds.sparse import S1, S2, S2H, S3
@@ -30,7 +30,7 @@ from markov_theory.plan.truths import Truth
 ESTIMATOR_NAMES = ("exact-l0", "kl-pursuit", "constrained-kl", "oracle")
 ONE, ORACLE, L0, PURSUIT, SIMPLEX, ANY = "one-to-one", "oracle", "l0", "kl-pursuit", "simplex", "any"
 GROUPS: dict[str, tuple[type[Bound], ...]] = {
-    ONE: (O1, O2, O3, O3Plus),
+    ONE: (O1, O2, O2Plus, O3, O3Plus),
     L0: (S1, S2, UnknownSupport, S3, S2H, S5, S5Plus, S5Prime),
     PURSUIT: (S2,),
     SIMPLEX: (S1, S2, S6, S6Prime, S6One, S2H),

@@ -16,7 +16,7 @@ from markov_theory.bounds import O3
 from markov_theory.bounds.exposure import Exposure, corpus_size, exposure_failure
 from markov_theory.corpus import coupled_rates, uniform_rates, zipf_rates
 from markov_theory.verify.exact import compositions, multinomial_log_pmf
-from tests.strategies import failure_levels, laws
+from tests.strategies import exposures, failure_levels
 
 
 def exact_failure(n, N, rates):
@@ -39,13 +39,6 @@ def exact_tail(n, N, p):
     """P(Bin(n, p) < N) in rational arithmetic, of the double p as it is."""
     p = Fraction(float(p))
     return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(min(N, n + 1)))
-
-
-@st.composite
-def exposures(draw):
-    m = draw(st.integers(1, 4))
-    rates = draw(laws(m + 1, zeros=True))[:m]  # the last share is that of old tokens
-    return rates, np.array(draw(st.lists(st.integers(0, 6), min_size=m, max_size=m)))
 
 
 @given(exposures(), st.integers(0, 25))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from markov_theory.bounds.higher_order import K1, entry_size, tight_entry
+from markov_theory.bounds.higher_order import K1, entry_size, needs_more_tokens, tight_entry
 from markov_theory.higher_order import path_contexts
 from markov_theory.higher_order_families import plant_entry
 
@@ -97,6 +97,27 @@ def test_no_planted_entry_needs_more(K, b, n):
     assert len(reduced.support) <= K1.sparsity(K, b) < n
     rows = planted.chain.lifted_rows(holes, reduced.weights)
     np.testing.assert_allclose(rows, planted.chain.lifted_rows(holes, alpha), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("K", "b", "n"), [(1, 3, 6), (2, 2, 6), (2, 3, 5)])
+def test_how_many_tokens_do_not_do_is_what_linear_programs_say(K, b, n):
+    planned = plant_entry(K, b, n, seed=5)
+    chain, holes = planned.chain, path_contexts(planned.context, planned.path)
+    alpha = np.zeros(chain.n_tokens)
+    alpha[planned.tokens] = 1 / n
+    points, target = stacked(planned, alpha, whole_entry=False)
+    needed = least_number_of_atoms(points, target)
+    assert [needs_more_tokens(chain, holes, alpha, k) for k in range(1, n + 1)] == [k < needed for k in range(1, n + 1)]
+
+
+def test_nothing_is_known_of_more_sets_than_can_be_tried(monkeypatch):
+    planned, alpha = tight_entry(2, 3)
+    holes = path_contexts(planned.context, planned.path)
+    assert needs_more_tokens(planned.chain, holes, alpha, 4)
+    monkeypatch.setattr("markov_theory.bounds.higher_order.MAX_SETS", 3)
+    assert not needs_more_tokens(planned.chain, holes, alpha, 4)
+    with pytest.raises(ValueError, match="n_tokens must be >= 1, got 0"):
+        needs_more_tokens(planned.chain, holes, alpha, 0)
 
 
 def test_it_says_what_it_is():

@@ -1,4 +1,4 @@
-"""O1–O5 against exact enumeration: the bounds hold, and their planted false versions do not."""
+"""O1–O5 and O2+ against exact enumeration: the bounds hold, and their planted false versions do not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from markov_theory import divergences as dv
-from markov_theory.bounds import O1, O2, O3, O4, O5
+from markov_theory.bounds import O1, O2, O3, O4, O5, O2Plus
 from markov_theory.bounds.exponents import pairwise_chernoff
+from markov_theory.bounds.one_to_one import mean_kappa
 from markov_theory.verify.exact import failure_curve, first_and_last, one_to_one_failure, packed_failure
 from tests.strategies import dictionaries, distinct_rows, failure_levels, positive_dictionaries
 
@@ -30,6 +31,7 @@ def upper_bounds(rows: np.ndarray, delta: float) -> dict[str, float]:
     return {
         "O1": O1.n_samples(n_tokens=T, log_ratio=math.log(c), margin=gamma, delta=delta),
         "O2": O2.n_samples(n_tokens=T, density_ratio=c, margin=gamma, delta=delta),
+        "O2+": O2Plus.n_samples(n_tokens=T, density_ratio=c, margin=gamma, delta=delta),
         "O3": O3.n_samples(transitions=rows, delta=delta),
     }
 
@@ -70,6 +72,28 @@ class TestFalseVersions:
         failure = one_to_one_failure(MIRRORED, n_samples).max()
         assert (n_samples, round(failure, 4)) == (475, 0.0144)
         assert failure > 0.01
+
+    def test_half_of_o2_plus(self):
+        n_samples = math.ceil(upper_bounds(MIRRORED, 0.01)["O2+"] / 2)
+        failure = one_to_one_failure(MIRRORED, n_samples).max()
+        assert n_samples == 460
+        assert failure > 0.015
+
+    def test_o2_plus_with_the_margin_in_one_direction(self):
+        """One order alone can cost more than κ_J(c)·H²: KL(p‖q) = 2.94 H² here, against κ_J(9) = 2.20."""
+        p, q = np.array([9e-6, 1 - 9e-6]), np.array([1e-6, 1 - 1e-6])
+        hellinger = float(dv.squared_hellinger(p, q))
+        c = dv.density_ratio([p, q])
+        mean = (dv.kl_divergence(p, q) + dv.kl_divergence(q, p)) / 2
+        assert float(dv.kl_divergence(p, q)) > 1.3 * mean_kappa(c) * hellinger
+        assert float(mean) <= mean_kappa(c) * hellinger
+
+    def test_o2_plus_with_the_whole_log_ratio_in_the_cotangent(self):
+        """With (L/2)·coth(L/2), half of κ_J for small L, the bound falls below N* on the mirrored rows."""
+        L, gamma = math.log(dv.density_ratio(MIRRORED)), dv.margin(MIRRORED)
+        false = math.ceil(2 * (L / 2 / math.tanh(L / 2)) / gamma * math.log(1 / 0.01))
+        failure = one_to_one_failure(MIRRORED, false).max()
+        assert failure > 0.01 >= one_to_one_failure(MIRRORED, int(upper_bounds(MIRRORED, 0.01)["O2+"])).max()
 
     def test_o3_with_twice_the_exponent(self):
         n_samples = math.ceil(math.log(100) / (2 * dv.chernoff_information(*MIRRORED)))
@@ -140,7 +164,51 @@ def test_chernoff_is_never_above_hoeffding_and_hellinger(rows, delta):
     gamma = dv.margin(rows)
     assume(gamma > 1e-11)  # below, γ itself is off by more than a relative 1e-5
     bounds = upper_bounds(rows, delta)
-    assert bounds["O3"] <= min(bounds["O1"], bounds["O2"]) * (1 + 1e-5)
+    assert bounds["O3"] <= bounds["O2+"] * (1 + 1e-5)
+    assert bounds["O2+"] <= bounds["O1"] * (1 + 1e-5)  # γ ≤ L·tanh(L/2), up to the rounding of γ
+    assert bounds["O2+"] <= bounds["O2"]
+
+
+@given(st.floats(0, 700), st.floats(1e-12, 1.0), failure_levels())
+def test_both_orders_of_a_pair_cost_less_than_the_worse_one(log_ratio, margin, delta):
+    c = math.exp(log_ratio)
+    constant = mean_kappa(c)
+    assert 2 <= constant <= dv.kappa(c)
+    assert constant <= 2 + log_ratio / 2
+    assert O2Plus.n_samples(3, c, margin, delta) <= O2.n_samples(3, c, margin, delta)
+
+
+@given(dictionaries(single=False))
+def test_the_mean_of_both_divergences_is_at_most_kappa_j_times_hellinger(rows):
+    c = dv.density_ratio(rows)
+    assume(math.isfinite(c))
+    p, q = rows[0], rows[1]
+    hellinger = float(dv.squared_hellinger(p, q))
+    assume(hellinger > 1e-10)  # below, the distance itself is rounding
+    mean = float(dv.kl_divergence(p, q) + dv.kl_divergence(q, p)) / 2
+    assert mean <= mean_kappa(c) * hellinger * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1 + 1e-3, 2.0, 100.0, 1e8, 1e300])
+def test_kappa_j_is_attained_by_swapped_laws_and_has_its_limits(ratio):
+    low, high = 1 / (1 + ratio), ratio / (1 + ratio)
+    log_ratio = math.log(ratio)
+    attained = log_ratio * (high - low) / (2 * (math.sqrt(high) - math.sqrt(low)) ** 2)
+    assert mean_kappa(ratio) == pytest.approx(attained, rel=1e-9)
+    assert mean_kappa(1.0) == 2.0 == mean_kappa(math.nextafter(1, 2))
+    assert mean_kappa(1 + 1e-6) == pytest.approx(2 + (1e-6) ** 2 / 24, rel=1e-15)
+    assert mean_kappa(1e300) == pytest.approx(math.log(1e300) / 2, rel=1e-15)
+    assert mean_kappa(math.inf) == math.inf
+    with pytest.raises(ValueError, match="density ratio must be >= 1, got 0.5"):
+        mean_kappa(0.5)
+
+
+def test_for_a_large_ratio_it_halves_o2_and_still_suffices():
+    c = 1e6
+    rows = np.array([[c, 1.0], [1.0, c]]) / (1 + c)
+    bounds = upper_bounds(rows, 1e-12)
+    assert bounds["O2"] > 1.8 * bounds["O2+"]
+    assert one_to_one_failure(rows, int(bounds["O2+"])).max() <= 1e-12
 
 
 @given(dictionaries(single=False), failure_levels())
@@ -171,12 +239,13 @@ def test_duplicates_cannot_be_told_apart():
     assert set((upper_bounds(rows, 0.05) | lower_bounds(rows, 0.05)).values()) == {math.inf}
     assert one_to_one_failure(rows, 5).tolist()[::2] == [1.0, 1.0]
     assert O1.n_samples(n_tokens=2, log_ratio=0.0, margin=0.0, delta=0.05) == math.inf
-    assert O2.n_samples(n_tokens=2, density_ratio=1.0, margin=0.0, delta=0.05) == math.inf
+    for bound in (O2, O2Plus):
+        assert bound.n_samples(n_tokens=2, density_ratio=1.0, margin=0.0, delta=0.05) == math.inf
 
 
 def test_an_infinite_density_ratio_leaves_the_bounds_without_it():
     bounds = upper_bounds(NEARLY_SURE, 0.01)
-    assert (bounds["O1"], bounds["O2"]) == (math.inf, math.inf)
+    assert [bounds[label] for label in ("O1", "O2", "O2+")] == [math.inf] * 3
     assert bounds["O3"] == math.ceil(math.log(100) / -math.log(0.9)) == 44
     assert O3.n_samples([[1, 0], [0, 1]], 0.01) == 1
 
@@ -207,8 +276,11 @@ def test_chernoff_of_hundreds_of_rows_in_seconds():
 def test_wrong_input_is_refused():
     with pytest.raises(ValueError, match="delta"):
         O1.n_samples(n_tokens=2, log_ratio=1.0, margin=0.1, delta=1.0)
-    with pytest.raises(ValueError, match="margin"):
-        O2.n_samples(n_tokens=2, density_ratio=2.0, margin=-0.1, delta=0.1)
+    for bound in (O2, O2Plus):
+        with pytest.raises(ValueError, match="margin"):
+            bound.n_samples(n_tokens=2, density_ratio=2.0, margin=-0.1, delta=0.1)
+        with pytest.raises(ValueError, match="density ratio must be >= 1, got 0.5"):
+            bound.n_samples(n_tokens=2, density_ratio=0.5, margin=0.1, delta=0.1)
     with pytest.raises(ValueError, match="margin"):
         O1.n_samples(n_tokens=2, log_ratio=1.0, margin=math.nan, delta=0.1)
     with pytest.raises(ValueError, match="log density ratio"):

@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, multinomial
 
-from markov_theory.bounds import BOUNDS, E3, E4, S3, S6
+from markov_theory.bounds import BOUNDS, S3, S6
 from markov_theory.bounds.exposure import Exposure
 from markov_theory.bounds.misspecification import M2
 from markov_theory.divergences import kl_divergence
-from markov_theory.embedding_instance import plant_embedding
 from markov_theory.estimators import ConstrainedKL, KLPursuit, Oracle
-from markov_theory.estimators.embedding import EmbeddingOracle, EmbeddingTuning
 from markov_theory.families import make_dictionary
-from markov_theory.higher_order import HOLE, path_contexts
-from markov_theory.higher_order_families import plant_entry
 from markov_theory.instance import plant
 from markov_theory.misspecified import project
 from markov_theory.randomness import named_generator
@@ -180,72 +176,3 @@ def test_bounds_for_a_corpus_count_exposure_and_learning():
 def test_an_unknown_exposure_is_refused():
     with pytest.raises(ValueError, match="exposure must be one of uniform, zipf, coupled, got 'odd'"):
         first(new_tokens=2, exposure="odd")
-
-
-# Embedding mixtures
-
-
-def embedding(**options):
-    planned = set_up({"dim": 5, "tokens": 8, "outcomes": 12, "s": 2, "epsilon": 1e-2, **options})
-    return planned, planned.problem.truth(planned.specification.points[0], 0)
-
-
-def test_an_embedding_mixture_is_learned_through_its_head():
-    planned, truth = embedding()
-    expected = plant_embedding(8, 12, 5, 2, radius=2.0)
-    np.testing.assert_array_equal(truth.instance.target, expected.target)
-    assert truth.name == "d=5/s=2/truth=0/tokens=8/outcomes=12"
-    rows = np.exp(truth.instance.scores.T + truth.instance.bias)
-    np.testing.assert_allclose(truth.dictionary.transitions, rows / rows.sum(axis=1, keepdims=True))
-    for name, kind in (("embedding-oracle", EmbeddingOracle), ("embedding-tuning", EmbeddingTuning)):
-        fitted = planned.specification.estimator(name).for_instance(truth.instance, 1e-9)
-        assert type(fitted) is kind
-        (counts,) = draws(truth, 10**9)
-        assert (truth.loss(truth.instance, fitted.fit(truth.dictionary, counts).law_) < 1e-6).all()
-
-
-def test_bounds_of_an_embedding_mixture_are_read_for_each_estimator():
-    _, truth = embedding()
-    planted = truth.instance
-    assert truth.bound(E3, "embedding-oracle", 1e-2, 0.05) == E3.n_samples(2, 1e-2, 0.05)
-    assert truth.bound(E3, "embedding-dense", 1e-2, 0.05) == E3.n_samples(5, 1e-2, 0.05)
-    assert truth.bound(E4, "embedding-dense", 1e-2, 0.05) == E4.n_samples(planted.weights, planted.target, 1e-2, 0.05)
-    assert truth.bound(E4, "none", 1e-2, 0.05) is None
-    for label in ("E1", "E2"):
-        assert truth.bound(BOUNDS[label], "embedding-oracle", 1e-2, 0.05) is None
-        assert truth.bound(BOUNDS[label], "embedding-l0", 1e-2, 0.05) == BOUNDS[label].at(
-            planted, epsilon=1e-2, delta=0.05
-        )
-
-
-@pytest.mark.parametrize("name", ["embedding-pursuit", "embedding-l0"])
-def test_sparse_fits_through_the_head_find_a_clear_truth(name):
-    planned, _ = embedding(tokens=5, s=1, estimators=name)
-    batch = Trials(planned.specification).run(planned.specification.points[0], 0, name, 10**6, 0)
-    assert (batch.kl < 1e-4).all()
-
-
-# Chains of higher order
-
-
-def test_the_rows_of_a_higher_order_problem_are_the_stacked_laws_of_one_path():
-    planned = set_up({"order": 3, "branching": 2, "tokens": 5, "s": 2})
-    rows = planned.problem.rows(planned.specification.points[0]).transitions
-    assert rows.shape == (5, 6)
-    entry = plant_entry(3, 2, 5)
-    holes = path_contexts(entry.context, entry.path)
-    for v, row in zip(entry.tokens, rows, strict=True):
-        for age in range(3):
-            context = np.where(holes[age] == HOLE, v, holes[age])
-            law = entry.chain.transitions[entry.chain.places([context])[0]]
-            np.testing.assert_allclose(row[2 * age : 2 * age + 2], law[:2] / 3, rtol=1e-12)
-
-
-def test_the_lifted_map_of_a_truth_is_what_is_learned():
-    planned = set_up({"order": 2, "branching": 3, "tokens": 6, "s": 2})
-    truth = planned.problem.truth(planned.specification.points[0], 0)
-    entry = plant_entry(2, 3, 6)
-    alpha = np.zeros(entry.chain.n_tokens)
-    alpha[entry.tokens] = truth.instances[0].alpha
-    lifted = entry.chain.lifted_rows(path_contexts(entry.context, entry.path), alpha)[:, :3]
-    np.testing.assert_allclose(truth.instances[0].target.reshape(2, 3), lifted / 2, rtol=1e-12)

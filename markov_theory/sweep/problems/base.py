@@ -55,8 +55,12 @@ class Truth(ABC):
         """The class of estimators whose bounds speak of this one here; ``"none"``: none do."""
         return estimator.bound_class
 
-    def facts(self, epsilon: float) -> dict[str, float | bool]:
+    def facts(self, epsilon: float) -> dict[str, float | bool | str]:
         """Further columns of the table; ``small_epsilon`` among them says whether ε is below the asymptotics' limit."""
+        return {}
+
+    def verdicts(self) -> dict[str, str]:
+        """Verdicts, by label, on statements that no sample decides: checked exactly at this truth."""
         return {}
 
 

@@ -56,7 +56,7 @@ class MisfitTruth(Truth):
             return None
         return mixture_bound(self.instance, bound, guarantee, epsilon, delta)
 
-    def facts(self, epsilon: float) -> dict[str, float | bool]:
+    def facts(self, epsilon: float) -> dict[str, float | bool | str]:
         """See `Truth`."""
         outside = self.misspecified
         return {

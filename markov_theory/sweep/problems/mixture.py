@@ -53,7 +53,7 @@ class MixtureTruth(Truth):
         """See `Truth`."""
         return mixture_bound(self.instance, bound, guarantee, epsilon, delta)
 
-    def facts(self, epsilon: float) -> dict[str, float | bool]:
+    def facts(self, epsilon: float) -> dict[str, float | bool | str]:
         """See `Truth`."""
         return {
             "support_margin": self.instance.support_margin,
@@ -63,16 +63,22 @@ class MixtureTruth(Truth):
 
 
 def mixture_bound(
-    instance: Instance | MisspecifiedInstance, bound: type[Bound], guarantee: str, epsilon: float, delta: float
+    instance: Instance | MisspecifiedInstance,
+    bound: type[Bound],
+    guarantee: str,
+    epsilon: float,
+    delta: float,
+    enough: int | None = None,
 ) -> float | None:
     """A bound at a transition mixture; those of sparse mixtures are read with s = T for all mixtures.
 
-    Success here is KL(q‖q̂) <= ε: a bound of another event is left out, but for an upper bound that names the true row.
+    Where `enough` rows are known to mix whatever all T can, with s = `enough`. Success here is KL(q‖q̂) <= ε: a bound of
+    another event is left out, but for an upper bound that names the true row.
     """
     counts = bound.event in ("kl", "excess") or (bound.event == "row" and bound.kind == "upper")
     if not counts or (guarantee not in bound.speaks_of and "any" not in bound.speaks_of):
         return None
-    size = {"sparsity": instance.n_tokens} if guarantee == "simplex" else {}
+    size = {"sparsity": min(instance.n_tokens, enough or instance.n_tokens)} if guarantee == "simplex" else {}
     return bound.at(instance, epsilon=epsilon, delta=delta, **size)
 
 

@@ -82,7 +82,7 @@ class CorpusTruth(Truth):
         high = math.log(chi2.isf(delta / df.size, df.max()) / (2 * epsilon * self.rates.min())) + 1
         return round_up(math.exp(brentq(excess, high - 40, high)))
 
-    def facts(self, epsilon: float) -> dict[str, float | bool]:
+    def facts(self, epsilon: float) -> dict[str, float | bool | str]:
         """See `Truth`."""
         margin = min(instance.support_margin for instance in self.instances)
         return {
