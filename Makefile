@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: help sweep sweep-llm test check figures lint clean clean-cache
+.PHONY: help sweep sweep-llm test check nightly figures lint clean clean-cache
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo 'make sweep-llm  the same on 2,000 rows of a real language model (20 minutes on 2 cores)'
 	@echo 'make test       lint, types, tests and doctests'
 	@echo 'make check      everything, the long checks too'
+	@echo 'make nightly    the same with 1,000 examples a property (hours)'
 	@echo 'make figures    draw the figures of README again from their tables'
 
 $(VENV)/bin/python:
@@ -47,6 +48,9 @@ test: lint
 
 check: lint
 	$(RUN) -m pytest -n auto -m 'long or not long'
+
+nightly: lint
+	HYPOTHESIS_PROFILE=nightly $(RUN) -m pytest -n auto -m 'long or not long'
 
 figures: $(VENV)/.core
 	$(RUN) figures/make.py

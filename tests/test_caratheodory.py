@@ -7,22 +7,14 @@ from hypothesis import strategies as st
 
 from markov_theory.caratheodory import reduce_support
 from tests.certificates import assert_weights
-from tests.strategies import dictionaries, laws
+from tests.strategies import dictionaries, laws, point_mixtures
 
 
 def affine_dimension(points):
     return 0 if len(points) < 2 else int(np.linalg.matrix_rank(points[1:] - points[0], tol=1e-9))
 
 
-@st.composite
-def mixtures(draw):
-    """Small whole-number points, so that they are often dependent, and weights that may be 0."""
-    n, d = draw(st.integers(1, 9)), draw(st.integers(0, 4))
-    points = draw(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=n, max_size=n))
-    return np.array(points, dtype=float).reshape(n, d), draw(laws(n, zeros=True))
-
-
-@given(mixtures())
+@given(point_mixtures())
 def test_the_mixture_is_kept_on_affinely_independent_points(problem):
     points, weights = problem
     reduced = reduce_support(points, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +19,8 @@ from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound
 from markov_theory.sweep.arguments import OneLineParser
 from markov_theory.sweep.extension import resolve
-from markov_theory.verify import report
-from markov_theory.verify.claims import Finding, Settings, select
+from markov_theory.verify import report, statements
+from markov_theory.verify.claims import Claim, Finding, Settings, select
 from markov_theory.verify.execution import Factor, Task, perform_all
 from markov_theory.verify.mutants import Mutant, mutants
 from markov_theory.verify.oracles import families_for
@@ -40,8 +41,8 @@ examples:
   python -m markov_theory.verify --mutants
   python -m markov_theory.verify --bounds examples.own_bound:PaperRate
 
-exit code: 0; 1 a claim is violated (with --mutants: a false one is not) or a check failed; 2 wrong input;
-130 interrupted"""
+exit code: 0; 1 a claim or a bound of your own is violated (with --mutants: a planted one is not) or a check failed;
+2 wrong input; 130 interrupted"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,8 +62,8 @@ def parser() -> argparse.ArgumentParser:
     effort.add_argument("--quick", action="store_true", help="under two minutes on two cores (default)")
     effort.add_argument("--full", action="store_true", help="more and larger instances: minutes to an hour")
     add("--claims", "labels or shell patterns, separated by commas (default: all)", metavar="PATTERNS")
-    add("--mutants", "run the search on planted false statements instead, and print how many it refutes",
-        action="store_true")  # fmt: skip
+    add("--mutants", "run the search on planted false statements instead, and print how many it refutes, and by what "
+        "factor each true one can be cut; with --bounds: by what factor yours can", action="store_true")  # fmt: skip
     add("--bounds", "bounds of your own in place of the package's claims, separated by commas",
         metavar="MODULE:NAME")  # fmt: skip
     add("--seed", "of everything random (default 0)", type=int, default=0)
@@ -75,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     arguments = parser().parse_args(argv)
+    command = shlex.join(["python", "-m", "markov_theory.verify", *(sys.argv[1:] if argv is None else argv)])
     try:
         if arguments.jobs < 1:
             raise ValueError(f"--jobs must be >= 1, got {arguments.jobs}")
@@ -85,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = Settings(FULL if arguments.full else QUICK, arguments.seed)
         folder = arguments.out or Path("results") / _folder_name(arguments)
         run = _run_mutants if arguments.mutants else _run_claims
-        return run(settings, own, arguments.claims, arguments.jobs, folder)
+        return run(settings, own, arguments.claims, arguments.jobs, folder, command)
     except (ValueError, TypeError, FileExistsError, NotADirectoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -99,9 +101,11 @@ def _folder_name(arguments: argparse.Namespace) -> str:
     return f"verify-{'mutants-' if arguments.mutants else ''}{effort}-{arguments.seed}"
 
 
-def _run_claims(settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path) -> int:
+def _run_claims(
+    settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path, command: str
+) -> int:
     claims = select(registry(own), patterns)
-    with _progress("checking") as update:
+    with report.recorded(folder, "claims", command, n_jobs), _progress("checking") as update:
         tasks = [Task("claim", claim.label) for claim in claims]
         found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
     findings = settle([finding for finding in found if isinstance(finding, Finding)])
@@ -117,27 +121,34 @@ def _run_claims(settings: Settings, own: list[type[Bound]], patterns: str | None
     return 1 if counts[VIOLATED] or counts[FAILED] else 0
 
 
-def _run_mutants(settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path) -> int:
-    chosen = None if patterns is None else {claim.label for claim in select(registry(), patterns)}
-    planted = [] if own else [m for m in mutants() if chosen is None or m.of in chosen]
-    bounds = own or [b for b in BOUNDS.values() if chosen is None or b.label in chosen]
-    searched = [b.label for b in bounds if families_for(b)]
-    tasks = [Task("mutant", m.name) for m in planted] + [Task("factor", label) for label in searched]
-    with _progress("refuting") as update:
+def _run_mutants(
+    settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path, command: str
+) -> int:
+    """Refute what is planted; or, with bounds of one's own, try those and say by how much each can be cut."""
+    claims = [claim for claim in select(registry(own), patterns) if not (own and claim.label.endswith("@scale"))]
+    chosen = {claim.label for claim in claims}
+    planted = [] if own else [m for m in mutants() if m.of in chosen]
+    bounds = [b.label for b in own or BOUNDS.values() if b.label in chosen and families_for(b)]
+    inequalities = dict.fromkeys(m.of for m in planted if m.of in {claim.label for claim in statements.CLAIMS})
+    tried: list[Claim | Mutant] = [*(claims if own else planted)]
+    tasks = [Task("mutant" if isinstance(t, Mutant) else "claim", report.name_of(t)) for t in tried]
+    tasks += [Task("factor", label) for label in [*bounds, *inequalities]]
+    with report.recorded(folder, "mutants", command, n_jobs), _progress("refuting") as update:
         found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
-    findings = [finding for finding in found if isinstance(finding, Finding)][: len(planted)]
-    rows: list[tuple[Mutant, Finding]] = list(zip(planted, findings, strict=True))
+    findings = [finding for finding in found if isinstance(finding, Finding)][: len(tried)]
+    rows = list(zip(tried, findings, strict=True))
     factors = {t.name: f for t, f in zip(tasks, found, strict=True) if isinstance(f, Factor)}
     console = Console()
-    console.print(report.claim_table(rows))
+    console.print(report.claim_table(rows, factors))
     console.print(report.factor_table(factors))
-    killed = sum(finding.verdict == VIOLATED for finding in findings)
-    _say(console, f"{killed} of {len(planted)} false statements refuted")
-    survivors = [m.name for m, finding in rows if finding.verdict != VIOLATED]
-    if survivors:
-        _say(console, "not refuted: " + ", ".join(survivors))
+    refuted = [report.name_of(t) for t, finding in rows if finding.verdict == VIOLATED]
+    rest = [report.name_of(t) for t, finding in rows if finding.verdict != VIOLATED]
+    _say(console, f"{len(refuted)} of {len(tried)} {'bounds' if own else 'false statements'} refuted")
+    if rest and not own:
+        _say(console, "not refuted: " + ", ".join(rest))
     _say(console, "written: " + ", ".join(map(str, report.save(rows, settings, folder, "mutants", factors))))
-    return 1 if survivors else 0
+    failed = any(finding.verdict == FAILED for finding in findings)
+    return 1 if failed or (refuted if own else rest) else 0
 
 
 def _say(console: Console, line: str) -> None:

@@ -15,7 +15,9 @@ from markov_theory.verify.other_cases import ExposureCase, MisspecifiedCase, Sup
 from markov_theory.verify.two_outcomes import Divergence, binary_divergence, even_odds
 
 Builder = Callable[[Array, int], Case]
-DELTAS = (1e-3, 0.6)
+USUAL = 0.25  # share of a coordinate below the usual range of its quantity, where exponents show
+EPSILONS = (1e-10, 1e-4, 0.5)  # least, least of the usual ones, largest
+DELTAS = (1e-12, 1e-3, 0.6)
 NEVER = 0.04  # share of a coordinate, at either end, that stands for a probability of exactly 0 or 1
 
 
@@ -31,10 +33,22 @@ def geometric(u: float, low: float, high: float) -> float:
     return low * (high / low) ** u
 
 
+def graded(u: float, least: float, usual: float, largest: float) -> float:
+    """Map [0, 1] to [least, largest], a quarter of it to what lies below the usual; evenly in the logarithm in each."""
+    return geometric(u / USUAL, least, usual) if u < USUAL else geometric((u - USUAL) / (1 - USUAL), usual, largest)
+
+
 def moved(p: float, u: float) -> float:
-    """Another probability: p moved towards 0 (u < ½) or 1, by a share from 1e-3 (u near ½) to 1 (u = 0 or 1)."""
-    share = geometric(abs(2 * u - 1), 1e-3, 1.0)
-    return p * (1 - share) if u < 0.5 else p + (1 - p) * share
+    """Another probability: p moved towards 0 (u < ½) or 1, by 1e-5 of the way (u near ½) to all of it (u = 0 or 1).
+
+    The last tenth at either end is for rows with a huge ratio, down to 1e-40 of the way left, and 0.
+    """
+    far = abs(2 * u - 1)
+    if far <= 0.9:
+        share = graded(far / 0.9, 1e-5, 1e-3, 0.9)
+        return p * (1 - share) if u < 0.5 else p + (1 - p) * share
+    left = geometric(10 * (1 - far), 1e-40, 0.1) if far < 0.995 else 0.0
+    return p * left if u < 0.5 else 1 - (1 - p) * left
 
 
 def laws_from(points: Array, n_outcomes: int) -> Array:
@@ -46,8 +60,17 @@ def laws_from(points: Array, n_outcomes: int) -> Array:
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
+def _epsilon(u: float) -> float:
+    return graded(u, *EPSILONS)
+
+
 def _delta(u: float) -> float:
-    return geometric(u, *DELTAS)
+    return graded(u, *DELTAS)
+
+
+def _usual_delta(u: float) -> float:
+    """δ where probabilities are enumerated, and known to about 1e-11 only."""
+    return geometric(u, *DELTAS[1:])
 
 
 def _distinct(rows: Array) -> Array:
@@ -65,7 +88,7 @@ def two_rows(x: Array, most: int) -> Case:
 
 def mirrored_rows(x: Array, most: int) -> Case:
     """Two rows on two outcomes that mirror each other: how far they are from ½, δ."""
-    gap = geometric(x[0], 1e-3, 0.499)
+    gap = graded(x[0], 1e-5, 1e-3, 0.499)
     return RowsCase(np.array([[0.5 + gap, 0.5 - gap], [0.5 - gap, 0.5 + gap]]), _delta(x[1]))
 
 
@@ -79,7 +102,7 @@ def several_outcomes(n_tokens: int, n_outcomes: int) -> Builder:
     """T rows on J outcomes: δ, logits."""
 
     def build(x: Array, most: int) -> Case:
-        return RowsCase(_distinct(laws_from(x[1:], n_outcomes)), _delta(x[0]), most)
+        return RowsCase(_distinct(laws_from(x[1:], n_outcomes)), _usual_delta(x[0]), most)
 
     return build
 
@@ -90,7 +113,7 @@ def packed(most_tokens: int, criterion: bool) -> Builder:
     def build(x: Array, most: int) -> Case:
         T, ratio = round(geometric(x[0], 2, most_tokens)), geometric(x[1], 1.3, 40.0)
         margin = (ratio - 1) * math.log(ratio) / (T + ratio - 1)
-        return PackedCase(T, ratio, _delta(x[2]), 0.999 * margin if criterion else None)
+        return PackedCase(T, ratio, _usual_delta(x[2]), 0.999 * margin if criterion else None)
 
     return build
 
@@ -105,7 +128,7 @@ def interval(divergence: Divergence, n_extra: int, least_weight: float) -> Build
         alpha = np.zeros(first.size)
         alpha[:2] = 1 - weight, weight
         rows = _distinct(np.column_stack([first, 1 - first]))
-        return MixtureCase(rows, alpha, first.size, geometric(x[3], 1e-4, 0.5), _delta(x[4]), divergence)
+        return MixtureCase(rows, alpha, first.size, _epsilon(x[3]), _delta(x[4]), divergence)
 
     return build
 
@@ -117,7 +140,7 @@ def hull(T: int, J: int, s: int, n_mixed: int, divergence: Divergence) -> Builde
         weights = softmax(6 * x[2 : 2 + n_mixed] - 3)
         rows = _distinct(laws_from(x[2 + n_mixed :], J))
         alpha = np.append(weights, np.zeros(T - n_mixed))
-        return MixtureCase(rows, alpha, s, geometric(x[0], 3e-3, 0.5), _delta(x[1]), divergence, most)
+        return MixtureCase(rows, alpha, s, geometric(x[0], 3e-3, 0.5), _usual_delta(x[1]), divergence, most)
 
     return build
 
@@ -137,7 +160,7 @@ def peaked_packing(x: Array, most: int) -> Case:
     own, other = ratio / (M + ratio - 1), 1 / (M + ratio - 1)
     middle = (own + other) / 2
     nearest = own * math.log(own / middle) + other * math.log(other / middle)
-    return PackingCase(laws, nearest * _excess(x[2]), _delta(x[3]), most)
+    return PackingCase(laws, nearest * _excess(x[2]), _usual_delta(x[3]), most)
 
 
 def _excess(u: float) -> float:
@@ -158,13 +181,13 @@ def logistic(x: Array, most: int) -> Case:
     steps = np.array([1.0, 0.9, -0.5, 0.2])[:T]
     s = 1 + int(T * x[7] * 0.999)
     radius = geometric(x[1], 0.02, 5.0)
-    return LogisticCase(steps, 16 * x[0] - 8, radius, 2 * x[2] - 1, s, geometric(x[3], 1e-5, 0.3), _delta(x[4]))
+    return LogisticCase(steps, 16 * x[0] - 8, radius, 2 * x[2] - 1, s, _epsilon(x[3]), _delta(x[4]))
 
 
 def coin(x: Array, most: int) -> Case:
     """One free log-odds: the truth, ε, δ."""
     truth = min(max(probability(x[0]), 1e-4), 1 - 1e-4)
-    return CoinCase(truth, geometric(x[1], 1e-4, 0.5), _delta(x[2]))
+    return CoinCase(truth, _epsilon(x[1]), _delta(x[2]))
 
 
 def curve(n_outcomes: int) -> Builder:
@@ -175,14 +198,14 @@ def curve(n_outcomes: int) -> Builder:
         if np.ptp(statistic) == 0:
             raise ValueError("a constant statistic")
         law = softmax(6 * x[2 + n_outcomes :] - 3)
-        return ExponentialCase(law, statistic, geometric(x[0], 3e-3, 0.5), _delta(x[1]), most)
+        return ExponentialCase(law, statistic, geometric(x[0], 3e-3, 0.5), _usual_delta(x[1]), most)
 
     return build
 
 
 def saturated(x: Array, most: int) -> Case:
     """Every law in the class: ε, δ, the truth's logits."""
-    return ExponentialCase(softmax(6 * x[2:] - 3), None, geometric(x[0], 3e-3, 0.5), _delta(x[1]), most)
+    return ExponentialCase(softmax(6 * x[2:] - 3), None, geometric(x[0], 3e-3, 0.5), _usual_delta(x[1]), most)
 
 
 def supports_found(n_tokens: int, n_mixed: int, pairs: bool) -> Builder:
@@ -193,7 +216,7 @@ def supports_found(n_tokens: int, n_mixed: int, pairs: bool) -> Builder:
         weight = 0.02 + 0.96 * x[1]
         alpha = np.zeros(n_tokens)
         alpha[:2] = (weight, 1 - weight) if n_mixed == 2 else (1.0, 0.0)
-        delta = geometric(x[0], DELTAS[0], 0.995)
+        delta = geometric(x[0], DELTAS[1], 0.995)
         return SupportPairCase(rows, alpha, delta, most) if pairs else SupportCase(rows, alpha, 2, delta, most)
 
     return build
@@ -209,7 +232,7 @@ def misspecified(single: bool) -> Builder:
         if x[5] < 0.5:  # nearly as far from one row as from the other
             odds = even_odds(float(first.max()), float(first.min()))
             truth = min(max(odds * (1 + 0.02 * (x[2] - 0.5)), 1e-3), 1 - 1e-3)
-        return MisspecifiedCase(first, truth, single, geometric(x[3], 1e-5, 0.5), _delta(x[4]))
+        return MisspecifiedCase(first, truth, single, _epsilon(x[3]), _delta(x[4]))
 
     return build
 
@@ -218,4 +241,4 @@ def exposure(x: Array, most: int) -> Case:
     """A few tokens at Zipf rates: how many, Zipf's exponent, their total rate, samples of each, δ."""
     m = 2 + int(4 * x[0] * 0.999)
     odds = np.arange(1.0, m + 1) ** (-2.0 * x[1])
-    return ExposureCase(geometric(x[2], 0.1, 1.0) * odds / odds.sum(), 1 + int(30 * x[3]), _delta(x[4]))
+    return ExposureCase(geometric(x[2], 0.1, 1.0) * odds / odds.sum(), 1 + int(30 * x[3]), _usual_delta(x[4]))

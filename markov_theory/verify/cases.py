@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from markov_theory._checks import Array, IntArray
+from markov_theory.bounds import O3
 from markov_theory.bounds.base import Bound
 from markov_theory.dictionary import Dictionary
 from markov_theory.instance import Instance
@@ -23,11 +24,12 @@ from markov_theory.verify.packed import packed_failure
 from markov_theory.verify.tables import Bracket
 from markov_theory.verify.two_outcomes import (
     Divergence,
-    interval_failures,
+    binary_divergence,
     interval_window,
     last_possible,
     row_failures,
     row_window,
+    window_failure,
 )
 
 CLOSED_FORM = 2.0**53
@@ -80,6 +82,22 @@ class Case(ABC):
         return self.delta * (1 + ROUNDING)
 
 
+class IntervalOracle:
+    """`interval_failures` of two outcomes, for case after case of N: what does not depend on N is computed once."""
+
+    def __init__(self, low: float, high: float, truth: float, epsilon: float, divergence: Divergence = "kl") -> None:
+        self.window = interval_window(low, high, truth, epsilon, divergence)
+        self.without_samples = float(binary_divergence(truth, np.array([low, high]), divergence).max() > epsilon)
+
+    def failures(self, n_samples: IntArray) -> Array:
+        """Failure probability at every N ≥ 0."""
+        return np.where(n_samples == 0, self.without_samples, window_failure(self.window, np.maximum(n_samples, 1)))
+
+    def last_possible(self, delta: float) -> float:
+        """N from which failure is at most δ for certain."""
+        return last_possible(self.window, delta)
+
+
 class RowsCase(Case):
     """Naming the row, one-to-one: the worst of T truths; two outcomes in closed form, more by enumeration.
 
@@ -114,9 +132,9 @@ class RowsCase(Case):
         return row_failures(self.rows[:, 0], n_samples)
 
     def last_possible(self) -> float:
-        """See `Case`."""
+        """See `Case`; with more outcomes, O3's number."""
         if self.rows.shape[1] > 2:
-            return math.inf
+            return self.bound(O3)
         first = self.rows[:, 0]
         return max(last_possible(row_window(first, v), self.delta) for v in range(first.size))
 
@@ -193,15 +211,16 @@ class MixtureCase(Case):
             self.reach = table_reach(self.instance.target[None, :], most)
 
     @cached_property
-    def _ends(self) -> tuple[float, float, float]:
+    def _on_interval(self) -> IntervalOracle:
         low, high = float(self.rows[:, 0].min()), float(self.rows[:, 0].max())
-        return low, high, float(np.clip(self.instance.target[0], low, high))
+        truth = float(np.clip(self.instance.target[0], low, high))
+        return IntervalOracle(low, high, truth, self.given["epsilon"], self.divergence)
 
     def failures(self, n_samples: IntArray) -> Bracket:
         """See `Case`."""
         epsilon, s = self.given["epsilon"], self.given["sparsity"]
         if self.rows.shape[1] == 2:
-            return Bracket.exact(interval_failures(*self._ends, n_samples, epsilon, self.divergence))
+            return Bracket.exact(self._on_interval.failures(n_samples))
         found = [mixture_failure(self.rows, self.alpha, s, int(n), epsilon, self.divergence) for n in n_samples]
         return Bracket(np.array([float(b.low) for b in found]), np.array([float(b.high) for b in found]))
 
@@ -209,7 +228,7 @@ class MixtureCase(Case):
         """See `Case`."""
         if self.rows.shape[1] > 2:
             return math.inf
-        return last_possible(interval_window(*self._ends, self.given["epsilon"], self.divergence), self.delta)
+        return self._on_interval.last_possible(self.delta)
 
     def describe(self) -> dict[str, Any]:
         """See `Case`."""
@@ -244,11 +263,13 @@ class PackingCase(Case):
             return Bracket.exact(np.zeros(len(n_samples)))
         if self.laws.shape[1] > 2:
             return found
-        low, high = float(self.laws[:, 0].min()), float(self.laws[:, 0].max())
-        by_interval = np.max(
-            [interval_failures(low, high, x, n_samples, self.given["epsilon"]) for x in self.laws[:, 0]], axis=0
-        )
+        by_interval = np.max([oracle.failures(n_samples) for oracle in self._on_interval], axis=0)
         return Bracket.exact(np.minimum(by_interval, found.high))
+
+    @cached_property
+    def _on_interval(self) -> list[IntervalOracle]:
+        first = self.laws[:, 0].tolist()
+        return [IntervalOracle(min(first), max(first), x, self.given["epsilon"]) for x in first]
 
     @cached_property
     def _one_serves_all(self) -> bool:

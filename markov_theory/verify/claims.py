@@ -51,7 +51,8 @@ class Finding:
     relation : str
         What the claim says of value and limit: ``"<="``, ``">"`` or ``">="``.
     slack : float
-        Bound over N* for an upper bound, N* over bound for a lower one, at the tightest instance; NaN if it has none.
+        Bound over N* for an upper bound, N* over bound for a lower one, at the tightest instance found, so that the
+        least slack is at most this; NaN if it has none.
     method : str
         ``"exact"`` or ``"statistical"``.
     instance : dict

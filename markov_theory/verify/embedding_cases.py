@@ -11,10 +11,9 @@ from scipy.special import expit, logsumexp
 
 from markov_theory._checks import Array, IntArray
 from markov_theory.embedding_instance import EmbeddingInstance
-from markov_theory.verify.cases import Case, table_reach
+from markov_theory.verify.cases import Case, IntervalOracle, table_reach
 from markov_theory.verify.exact import divergence_from
 from markov_theory.verify.tables import Bracket, Tables, likely_tables
-from markov_theory.verify.two_outcomes import interval_failures, interval_window, last_possible
 
 
 class LogisticCase(Case):
@@ -49,16 +48,16 @@ class LogisticCase(Case):
         self.given = {"epsilon": epsilon, "delta": delta, "sparsity": sparsity}
         odds = np.array([bias - spread * radius, bias + share * spread * radius, bias + spread * radius])
         low, truth, high = expit(odds).tolist()
-        self._ends = (low, min(high, 1.0), min(max(truth, low), high))
+        self._on_interval = IntervalOracle(low, min(high, 1.0), min(max(truth, low), high), epsilon)
         self._described = {"steps": steps.tolist(), "bias": bias, "radius": radius, "position": share, **self.given}
 
     def failures(self, n_samples: IntArray) -> Bracket:
         """See `Case`."""
-        return Bracket.exact(interval_failures(*self._ends, n_samples, self.given["epsilon"]))
+        return Bracket.exact(self._on_interval.failures(n_samples))
 
     def last_possible(self) -> float:
         """See `Case`."""
-        return last_possible(interval_window(*self._ends, self.given["epsilon"]), self.delta)
+        return self._on_interval.last_possible(self.delta)
 
     def describe(self) -> dict[str, Any]:
         """See `Case`."""
@@ -82,14 +81,15 @@ class CoinCase(Case):
             [[1.0]], [[0.5], [-0.5]], [(odds - 1) / 2, (1 - odds) / 2], [1.0], 2.0, "coin"
         )
         self.given = {"epsilon": epsilon, "delta": delta}
+        self._on_interval = IntervalOracle(0.0, 1.0, truth, epsilon)
 
     def failures(self, n_samples: IntArray) -> Bracket:
         """See `Case`."""
-        return Bracket.exact(interval_failures(0.0, 1.0, self.truth, n_samples, self.given["epsilon"]))
+        return Bracket.exact(self._on_interval.failures(n_samples))
 
     def last_possible(self) -> float:
         """See `Case`."""
-        return last_possible(interval_window(0.0, 1.0, self.truth, self.given["epsilon"]), self.delta)
+        return self._on_interval.last_possible(self.delta)
 
     def describe(self) -> dict[str, Any]:
         """See `Case`."""

@@ -30,14 +30,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Factor:
-    """By how much a bound can be cut before the search notices.
+    """By how much a bound, or the constant of an inequality, can be cut before the search notices.
 
     Attributes
     ----------
     slack : float
-        Bound over N* (upper) or N* over bound (lower) at the tightest instance found.
+        Bound over N* (upper) or N* over bound (lower) at the tightest instance found, or the least factor killed if
+        that is less; the slack of the true one is at most this. Below 1: the bound is refuted.
     survives, killed : float
-        Largest factor found to survive, least found to be killed.
+        Largest factor found to survive, least found to be killed; below 1 for a bound that is refuted itself. NaN
+        where an inequality's own slack is all that is known.
     """
 
     slack: float
@@ -57,7 +59,8 @@ def perform(task: Task, settings: Settings, own: Sequence[type[Bound]] = ()) -> 
     """
     try:
         if task.kind == "factor":
-            return _factor(next(b for b in [*own, *BOUNDS.values()] if b.label == task.name), settings)
+            bound = next((b for b in [*own, *BOUNDS.values()] if b.label == task.name), None)
+            return _factor_of_claim(task.name, settings) if bound is None else _factor(bound, settings)
         checks: list[Any] = registry(own) if task.kind == "claim" else mutants()
         return next(c for c in checks if (c.label if task.kind == "claim" else c.name) == task.name).check(settings)
     except Exception as error:  # whatever somebody's bound raises is said in one line
@@ -78,6 +81,14 @@ def perform_all(
 
 def _factor(bound: type[Bound], settings: Settings) -> Factor:
     tightest = search(bound, settings.effort, settings.seed).tightest
-    if tightest is None or tightest.refuted_at is not None:
+    if tightest is None:
         return Factor(math.nan, math.nan, math.nan)
-    return Factor(math.exp(-tightest.score), *nearest_surviving(bound, settings, tightest))
+    survives, killed = nearest_surviving(bound, settings, tightest)
+    slack = killed if tightest.refuted_at is not None else min(math.exp(-tightest.score), killed)
+    return Factor(slack, survives, killed)
+
+
+def _factor_of_claim(label: str, settings: Settings) -> Factor:
+    """The slack of a claim that is an inequality: cut by more than that, its constant is refuted."""
+    finding = next(claim for claim in registry() if claim.label == label).check(settings)
+    return Factor(finding.slack, math.nan, finding.slack)

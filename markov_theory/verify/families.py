@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from markov_theory.verify.builders import (
+    USUAL,
     Builder,
     coin,
     curve,
@@ -49,6 +50,9 @@ class Family:
         (point, tables to list at most) to a case; ValueError where there is none.
     starts : tuple of points
         Symmetric and extreme places, worth a look before random ones.
+    corners : tuple of (int, float)
+        Coordinates with the value at which a small quantity, ε, δ or a margin, is least: what grows without limit
+        there, as a wrong exponent lets it, shows there.
     cost : float
         Of a trial, relative to one in closed form: the search looks that much less often.
     """
@@ -59,6 +63,7 @@ class Family:
     dimension: int
     build: Builder
     starts: tuple[tuple[float, ...], ...] = ()
+    corners: tuple[tuple[int, float], ...] = ()
     cost: float = 1.0
 
 
@@ -67,9 +72,20 @@ def _grid(*axes: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(float(v) for v in point) for point in np.column_stack([m.ravel() for m in mesh]))
 
 
-_DELTAS = (0.2, 0.55, 0.85)
+def _usual(*places: float) -> tuple[float, ...]:
+    """Places in the usual range of a graded coordinate."""
+    return tuple(USUAL + (1 - USUAL) * place for place in places)
+
+
+_DELTAS = _usual(0.2, 0.55, 0.85)
 _PACKED_STARTS = _grid((0.6, 1.0), (0.2, 0.45), (0.5, 0.85, 1.0))
-_MIXED_STARTS = _grid((0.1, 0.5, 0.9), (0.1, 0.5, 0.9), (0.0, 0.3, 0.5), (0.1, 0.6), (0.2, 0.7))
+_MIXED_STARTS = (
+    *_grid((0.1, 0.5, 0.9), (0.1, 0.5, 0.9), (0.0, 0.3, 0.5), _usual(0.1, 0.6), _usual(0.2, 0.7)),
+    *_grid(
+        (0.2, 0.3), (0.03, 0.045), (0.0,), _usual(0.85, 0.98), _usual(0.0)
+    ),  # an outcome that one row all but excludes
+)
+_MIXED_CORNERS = ((3, 0.0), (4, 0.0))
 
 
 def families(full: bool = False) -> tuple[Family, ...]:
@@ -89,11 +105,12 @@ def families(full: bool = False) -> tuple[Family, ...]:
 def _row_families(full: bool) -> list[Family]:
     row = frozenset({"one-to-one", "any"})
     two = _grid((0.0, 0.3, 0.5), (0.0, 0.3, 0.7, 1.0), _DELTAS)
+    mirrored = _grid(_usual(0.5, 0.9), _DELTAS)
     most = 512 if full else 64
     found = [
-        Family("two rows, two outcomes", row, "row", 3, two_rows, two),
-        Family("mirrored rows, two outcomes", row, "row", 2, mirrored_rows, _grid((0.5, 0.9), _DELTAS)),
-        Family("several rows, two outcomes", row, "row", 7, several_rows),
+        Family("two rows, two outcomes", row, "row", 3, two_rows, two, ((1, 0.5), (2, 0.0))),
+        Family("mirrored rows, two outcomes", row, "row", 2, mirrored_rows, mirrored, ((0, 0.0), (1, 0.0))),
+        Family("several rows, two outcomes", row, "row", 7, several_rows, corners=((6, 0.0),)),
         Family("packed rows", row, "row", 3, packed(most, criterion=False), _PACKED_STARTS, cost=10),
         Family("3 rows, 3 outcomes", row, "row", 10, several_outcomes(3, 3), cost=8),
     ]
@@ -102,10 +119,10 @@ def _row_families(full: bool) -> list[Family]:
 
 def _packing_families() -> list[Family]:
     anyone = frozenset({"any"})
-    on_two = _grid((0.0, 0.9), (0.3, 0.5), (0.0, 1.0), (0.5,), (0.3, 0.6))
+    on_two = _grid((0.0, 0.9), (0.3, 0.5), (0.0, 1.0), (0.5,), _usual(0.3, 0.6))
     packed = _grid((0.0, 0.5, 0.9), (0.2, 0.6), (0.5, 0.8), (0.3, 0.7))
     return [
-        Family("packings, two outcomes", anyone, "kl", 5, packing, on_two),
+        Family("packings, two outcomes", anyone, "kl", 5, packing, on_two, ((2, 0.5), (4, 0.0))),
         Family("packed laws", anyone, "kl", 4, peaked_packing, packed, cost=4),
     ]
 
@@ -115,7 +132,7 @@ def _oracle_families(full: bool) -> list[Family]:
     apart = [(ε, δ, *(0.5,) * 3, *np.where(np.eye(3), 0.9, 0.35).ravel()) for ε in (0.5, 0.8) for δ in (0.9, 1.0)]
     along = [(ε, 0.7, w, 0.5, *np.where(np.eye(3), 0.9, 0.35)[:2].ravel()) for ε in (0.3, 0.7) for w in (0.3, 0.5)]
     found = [
-        Family("two rows mixed, two outcomes", oracle, "kl", 5, interval("kl", 0, 1e-3), _MIXED_STARTS),
+        Family("two rows mixed, two outcomes", oracle, "kl", 5, interval("kl", 0, 1e-3), _MIXED_STARTS, _MIXED_CORNERS),
         Family("segments, 3 outcomes", oracle, "kl", 10, hull(2, 3, 2, 2, "kl"), tuple(along), cost=6),
         Family("triangles, 3 outcomes", oracle, "kl", 14, hull(3, 3, 3, 3, "kl"), tuple(apart), cost=16),
     ]
@@ -130,8 +147,8 @@ def _oracle_families(full: bool) -> list[Family]:
 def _sparse_families(by: Divergence, full: bool) -> list[Family]:
     both, sparse = frozenset({"simplex", "l0"}), frozenset({"l0"})
     found = [
-        Family("two rows, two outcomes", both, by, 5, interval(by, 0, 0.0), _MIXED_STARTS),
-        Family("three rows, two outcomes", both, by, 6, interval(by, 1, 0.0)),
+        Family("two rows, two outcomes", both, by, 5, interval(by, 0, 0.0), _MIXED_STARTS, _MIXED_CORNERS),
+        Family("three rows, two outcomes", both, by, 6, interval(by, 1, 0.0), corners=_MIXED_CORNERS),
         Family("segments of 3 rows, 3 outcomes", sparse, by, 13, hull(3, 3, 2, 2, by), cost=24),
     ]
     if by == "kl":
@@ -148,11 +165,15 @@ def _sparse_families(by: Divergence, full: bool) -> list[Family]:
 
 def _embedding_families(full: bool) -> list[Family]:
     oracle = frozenset({"embedding-oracle"})
-    coins = _grid((0.0, 0.1, 0.5), (0.0, 0.5, 0.9), _DELTAS)
-    balls = _grid((0.5,), (0.3, 0.6, 0.9), (0.5, 0.9), (0.1, 0.5, 0.9), (0.2, 0.6), (0.0,), (0.0, 0.9), (0.0, 0.9))
+    coins = _grid((0.0, 0.1, 0.5), _usual(0.0, 0.5, 0.9), _DELTAS)
+    balls = _grid(
+        (0.5,), (0.3, 0.6, 0.9), (0.5, 0.9), _usual(0.1, 0.5, 0.9), _usual(0.2, 0.6), (0.0,), (0.0, 0.9), (0.0, 0.9)
+    )
     found = [
-        Family("tokens in a ball, two outcomes", oracle | {"embedding-l0"}, "kl", 8, logistic, balls),
-        Family("coin", oracle, "kl", 3, coin, coins),
+        Family(
+            "tokens in a ball, two outcomes", oracle | {"embedding-l0"}, "kl", 8, logistic, balls, ((3, 0.0), (4, 0.0))
+        ),
+        Family("coin", oracle, "kl", 3, coin, coins, ((1, 0.0), (2, 0.0))),
         Family("curve, 3 outcomes", oracle, "kl", 8, curve(3), cost=6),
         Family("all laws, 3 outcomes", oracle, "kl", 5, saturated, cost=6),
     ]
@@ -189,7 +210,7 @@ def _support_families(full: bool) -> list[Family]:
 def _other_families() -> list[Family]:
     both, sparse = frozenset({"simplex", "l0"}), frozenset({"l0"})
     return [
-        Family("truths outside two rows' mixtures", both, "excess", 6, misspecified(False)),
-        Family("truths between two rows", sparse, "excess", 6, misspecified(True)),
+        Family("truths outside two rows' mixtures", both, "excess", 6, misspecified(False), corners=_MIXED_CORNERS),
+        Family("truths between two rows", sparse, "excess", 6, misspecified(True), corners=_MIXED_CORNERS),
         Family("exposure of a few tokens", frozenset(), "exposure", 5, exposure, cost=4),
     ]

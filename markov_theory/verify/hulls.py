@@ -1,7 +1,8 @@
 """Maximum likelihood over the hull of a few rows, for many tables at once: what `mixtures` needs, vectorised.
 
-Segments take Newton steps in a bracket; larger hulls take Newton steps on all weights from a least-squares guess, which
-converge unless a weight of the answer is zero, and those go to the project's certified solver.
+Segments take Newton steps in a bracket, triangles in their plane. A hull of full dimension holds the frequencies, or
+its answer lies on a facet between it and them: from elsewhere in the hull, likelihood rises towards the frequencies.
+What no certificate confirms goes to the project's certified solver.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from markov_theory.solvers._newton import solve_batch
 from markov_theory.verify.tables import log_likelihoods
 
 GAP = 1e-12  # certified gap asked of the solvers, nats a sample
-BRACKETED_STEPS, FREE_STEPS = 60, 7
-NO_LESS = 0.1  # a weight shrinks to no less than this share in one step
+BRACKETED_STEPS, PLANE_STEPS = 60, 12
+MOST_OF_IT = 0.95  # a step in a plane goes no farther than this share of the way out of the triangle
 
 
 def value_range(frequencies: Array, rows: Array) -> tuple[Array, Array]:
@@ -35,7 +36,7 @@ def value_range(frequencies: Array, rows: Array) -> tuple[Array, Array]:
     if rows.shape[0] == 1:
         value = log_likelihoods(frequencies, rows)[:, 0]
         return value, value
-    laws = _guess(frequencies, rows) @ rows
+    laws = _into_simplex(_least_squares(frequencies, rows)) @ rows
     value = mean_log(frequencies, laws)
     gap = _gap(frequencies, laws, rows)
     return value, np.where(np.isinf(gap), np.inf, np.where(np.isinf(value), 0.0, value) + gap)
@@ -59,21 +60,14 @@ def hull_fit(frequencies: Array, rows: Array) -> tuple[Array, Array]:
     if rows.shape[0] == 2:
         weight = best_weights(frequencies, rows)
         return rows[0] + weight[:, None] * (rows[1] - rows[0]), np.zeros(weight.size)
-    laws, gap = frequencies.copy(), np.zeros(frequencies.shape[0])
-    left = np.flatnonzero(~_in_hull(frequencies, rows))
-    if left.size and rows.shape[0] <= rows.shape[1]:
-        found = _free_newton(frequencies[left], rows)
-        laws[left], gap[left] = found, np.maximum(_gap(frequencies[left], found, rows), 1e-16)
-        left = left[~(gap[left] <= GAP)]
-    if left.size and rows.shape[0] == 3:
-        found, value = frequencies[left], np.full(left.size, -np.inf)
-        for pair in (rows[:2], rows[1:], rows[::2]):
-            laws_on_edge, _ = hull_fit(frequencies[left], pair)
-            reached = mean_log(frequencies[left], laws_on_edge)
-            found = np.where((reached > value)[:, None], laws_on_edge, found)
-            value = np.maximum(value, reached)
-        laws[left], gap[left] = found, np.maximum(_gap(frequencies[left], found, rows), 1e-16)
-        left = left[~(gap[left] <= GAP)]
+    full = _full_hull(rows)
+    if full is not None:
+        laws, gap = _from_outside(frequencies, rows, full)
+    elif rows.shape[0] == 3:
+        laws, gap = _triangle(frequencies, rows)
+    else:
+        laws, gap = frequencies.copy(), np.full(frequencies.shape[0], np.inf)
+    left = np.flatnonzero(~(gap <= GAP))
     if left.size:
         alpha, reached, _ = solve_batch(rows, np.ascontiguousarray(frequencies[left]), GAP, rows.shape[0])
         laws[left], gap[left] = alpha @ rows, np.maximum(reached, 1e-16)
@@ -117,7 +111,7 @@ def best_weights(frequencies: Array, pair: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         at_low = np.where(F > 0, F * (d / p), 0.0).sum(axis=1) <= 0
         at_high = np.where(F > 0, F * (d / (p + d)), 0.0).sum(axis=1) >= 0
-    weight = np.where(at_low, 0.0, np.where(at_high, 1.0, _guess(frequencies, pair)[:, 1]))
+    weight = np.where(at_low, 0.0, np.where(at_high, 1.0, _into_simplex(_least_squares(frequencies, pair))[:, 1]))
     active = np.flatnonzero(~at_low & ~at_high)
     low, high = np.zeros(active.size), np.ones(active.size)
     w, f = np.clip(weight[active], 1e-12, 1 - 1e-12), F[active]
@@ -134,26 +128,64 @@ def best_weights(frequencies: Array, pair: Array) -> Array:
     return weight
 
 
-def _in_hull(frequencies: Array, rows: Array) -> NDArray[np.bool_]:
-    """Whether frequencies are mixtures of the rows, where the hull has full dimension; False where it has not."""
-    nowhere = np.zeros(frequencies.shape[0], dtype=bool)
-    J = rows.shape[1]
-    if J < 3 or rows.shape[0] < J:
-        return nowhere
+def _full_hull(rows: Array) -> ConvexHull | None:
+    """The hull in all coordinates but the last, if it has full dimension there, two or more."""
+    if rows.shape[0] < rows.shape[1] or rows.shape[1] < 3:
+        return None
     try:
-        facets = ConvexHull(rows[:, :-1]).equations
+        return ConvexHull(rows[:, :-1])
     except QhullError:
-        return nowhere
-    return np.asarray((frequencies[:, :-1] @ facets[:, :-1].T + facets[:, -1] <= 0).all(axis=1))
+        return None
 
 
-def _guess(frequencies: Array, rows: Array) -> Array:
-    """Weights of a least-squares fit to frequencies, moved into the simplex, shape (n, k)."""
+def _from_outside(frequencies: Array, rows: Array, hull: ConvexHull) -> tuple[Array, Array]:
+    """Laws and gaps over a hull of full dimension: the frequencies, or the best of the facets that face them."""
+    faced = frequencies[:, :-1] @ hull.equations[:, :-1].T + hull.equations[:, -1] > 0
+    facets = [rows[corners] for corners in hull.simplices]
+    return _best_face(frequencies, rows, facets, faced)
+
+
+def _best_face(frequencies: Array, rows: Array, faces: list[Array], wanted: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The most likely of the laws on the faces wanted (n, faces), certified over the rows; else the frequencies."""
+    laws, gap = frequencies.copy(), np.zeros(frequencies.shape[0])
+    outside = wanted.any(axis=1)
+    value = np.full(frequencies.shape[0], -np.inf)
+    for face, chosen in zip(faces, wanted.T, strict=True):
+        here = np.flatnonzero(chosen)
+        if here.size:
+            found, _ = hull_fit(frequencies[here], face)
+            reached = mean_log(frequencies[here], found)
+            better = reached > value[here]
+            laws[here[better]], value[here[better]] = found[better], reached[better]
+    gap[outside] = np.maximum(_gap(frequencies[outside], laws[outside], rows), 1e-16)
+    return laws, gap
+
+
+def _triangle(frequencies: Array, rows: Array) -> tuple[Array, Array]:
+    """Laws and gaps over three rows: on the sides that the least-squares guess is beyond, or inside, or on any side."""
+    weights = _least_squares(frequencies, rows)
+    sides = [rows[1:], rows[::2], rows[:2]]
+    laws, gap = _best_face(frequencies, rows, sides, weights < 0)
+    left = np.flatnonzero((weights >= 0).all(axis=1) | ~(gap <= GAP))
+    if left.size:
+        laws[left] = _plane_newton(frequencies[left], rows, weights[left])
+        gap[left] = np.maximum(_gap(frequencies[left], laws[left], rows), 1e-16)
+        left = left[~(gap[left] <= GAP)]
+    if left.size:
+        laws[left], gap[left] = _best_face(frequencies[left], rows, sides, np.ones((left.size, 3), dtype=bool))
+    return laws, gap
+
+
+def _least_squares(frequencies: Array, rows: Array) -> Array:
+    """Weights, of sum 1 and any sign, of a least-squares fit to frequencies, shape (n, k)."""
     middle = rows.mean(axis=0)
     scale = np.divide(1.0, np.sqrt(middle), out=np.zeros_like(middle), where=middle > 0)
     directions = (rows[1:] - rows[0]) * scale
-    rest = ((frequencies - rows[0]) * scale) @ np.linalg.pinv(directions)
-    weights = np.column_stack([1 - rest @ np.ones(rest.shape[1]), rest])
+    rest = (frequencies - rows[0]) @ (scale[:, None] * np.linalg.pinv(directions))
+    return np.column_stack([1 - rest @ np.ones(rest.shape[1]), rest])
+
+
+def _into_simplex(weights: Array) -> Array:
     weights = np.maximum(weights, 0.0)
     return np.asarray(weights / (weights @ np.ones(weights.shape[1]))[:, None])
 
@@ -166,14 +198,27 @@ def _gap(frequencies: Array, laws: Array, rows: Array) -> Array:
     return np.where(np.isnan(gap), np.inf, np.maximum(gap, 0.0))
 
 
-def _free_newton(frequencies: Array, rows: Array) -> Array:
-    """Laws (n, J) after a few Newton steps of ``min_{z>0} −Σ f log(Pᵀz) + Σ z``, whose answer sums to 1."""
-    k = rows.shape[0]
-    z = 0.98 * _guess(frequencies, rows) + 0.02 / k
-    ridge = 1e-12 * np.eye(k)
-    for _ in range(FREE_STEPS):
-        shares = z[:, :, None] * rows / (z @ rows)[:, None, :]  # (n, k, J): of each row in each outcome
-        gradient = z - np.einsum("nkj,nj->nk", shares, frequencies)
-        hessian = (shares * frequencies[:, None, :]) @ shares.transpose(0, 2, 1) + ridge
-        z *= np.maximum(1 - np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0], NO_LESS)
-    return np.asarray(z @ rows / (z @ np.ones(k))[:, None])
+def _plane_newton(frequencies: Array, rows: Array, weights: Array) -> Array:
+    """Laws (n, J) after Newton steps of ``Σ_j f_j log q(j)`` in the plane of three rows, kept inside the triangle."""
+    moves = rows[1:] - rows[0]
+    products = np.array([moves[0] ** 2, moves[0] * moves[1], moves[1] ** 2])
+    z = 0.98 * _into_simplex(weights) + 0.02 / 3
+    active, w, f = np.arange(z.shape[0]), z.copy(), frequencies
+    for _ in range(PLANE_STEPS):
+        law = w @ rows
+        ratio = np.divide(f, law, out=np.zeros_like(f), where=law > 0)
+        g = ratio @ moves.T
+        h = np.divide(ratio, law, out=ratio, where=law > 0) @ products.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.column_stack([h[:, 2] * g[:, 0] - h[:, 1] * g[:, 1], h[:, 0] * g[:, 1] - h[:, 1] * g[:, 0]])
+            step /= (h[:, 0] * h[:, 2] - h[:, 1] ** 2)[:, None]
+            gain = np.einsum("ij,ij->i", g, step)
+            step = np.column_stack([-step[:, 0] - step[:, 1], step])
+            shrink = (-step / w).max(axis=1)
+            w = w + step * np.minimum(1.0, MOST_OF_IT / shrink, where=shrink > 0, out=np.ones_like(shrink))[:, None]
+        z[active] = w
+        moving = gain > 1e-13  # quadratic: this step has made the others exact; NaN: none can be made
+        active, w, f = active[moving], w[moving], f[moving]
+        if active.size == 0:
+            break
+    return np.asarray(z @ rows)

@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from markov_theory import _checks
 from markov_theory._checks import Array, IntArray
+from markov_theory._compile import COMPILED
 from markov_theory.solvers._newton import solve_batch
+from markov_theory.verify._union import fit_hulls
 from markov_theory.verify.exact import divergence_from, segment_fails
-from markov_theory.verify.hulls import hull_fit, mean_log, value_range
+from markov_theory.verify.hulls import GAP, hull_fit, mean_log, value_range
 from markov_theory.verify.tables import MAX_TABLES, Bracket, Tables, likely_tables, log_likelihoods
 from markov_theory.verify.two_outcomes import Divergence, interval_failures
 
@@ -98,18 +100,44 @@ def _union_failure(
     tables: Tables, rows: Array, truth: Array, s: int, epsilon: float, divergence: Divergence
 ) -> Bracket:
     pieces = [rows[list(S)] for S in supports(rows.shape[0], rows.shape[1], s)]
+    together = COMPILED and len(pieces) > 1 and pieces[0].shape[0] > 2
     fails = np.zeros(tables.probability.size, dtype=bool)
     undecided = np.zeros_like(fails)
     for start in range(0, fails.size, BLOCK):
-        cut = slice(start, start + BLOCK)
-        block = Tables(tables.counts[cut], tables.probability[cut], 0.0)
-        fits = _contenders(block, pieces, truth, divergence)
-        best = np.max([fit.value for fit in fits], axis=0)
-        for fit in fits:
-            top = fit.value >= best - TIE
-            fails[cut] |= top & (fit.divergence - fit.error > epsilon)
-            undecided[cut] |= top & (np.abs(fit.divergence - epsilon) <= fit.error)
+        places = np.arange(start, min(start + BLOCK, fails.size))
+        loose = np.ones(places.size, dtype=bool)
+        if together:
+            loose = np.any([_may_leave_a_choice(tables.counts[places], piece) for piece in pieces], axis=0)
+        for chosen, fitted in ((places[loose], _contenders), (places[~loose], _all_at_once)):
+            if chosen.size:
+                block = Tables(tables.counts[chosen], tables.probability[chosen], 0.0)
+                fails[chosen], undecided[chosen] = _worst_of(fitted(block, pieces, truth, divergence), epsilon)
     return Bracket.of(tables, fails, undecided)
+
+
+def _worst_of(fits: list[Maxima], epsilon: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether some piece that is at the top is farther than ε, and whether that cannot be told for one."""
+    best = np.max([fit.value for fit in fits], axis=0)
+    tops = [fit.value >= best - TIE for fit in fits]
+    fails = [top & (fit.divergence - fit.error > epsilon) for top, fit in zip(tops, fits, strict=True)]
+    unsure = [top & (np.abs(fit.divergence - epsilon) <= fit.error) for top, fit in zip(tops, fits, strict=True)]
+    return np.any(fails, axis=0), np.any(unsure, axis=0)
+
+
+def _all_at_once(block: Tables, pieces: list[Array], truth: Array, divergence: Divergence) -> list[Maxima]:
+    """As `_contenders`, compiled: for tables that leave no piece a choice."""
+    F = block.counts / int(block.counts[0].sum())
+    laws, value, gaps = fit_hulls(F, np.array(pieces), GAP, TIE)
+    least = value.max(axis=0) - TIE
+    fits = []
+    for i, piece in enumerate(pieces):
+        wanted = np.flatnonzero(value[i] + gaps[i] >= least)
+        law, gap = laws[i, wanted], gaps[i, wanted]
+        stuck = np.flatnonzero(gap > GAP)
+        if stuck.size:
+            law[stuck], gap[stuck] = hull_fit(F[wanted[stuck]], piece)
+        fits.append(_spread_out(F, wanted, law, np.maximum(gap, 1e-16), truth, divergence))
+    return fits
 
 
 def _contenders(block: Tables, pieces: list[Array], truth: Array, divergence: Divergence) -> list[Maxima]:
@@ -147,21 +175,28 @@ def maxima(
     Maxima
         Value −∞ also where no mixture of these rows can give what was seen; every mixture is a maximiser then.
     """
-    n = frequencies.shape[0]
-    value, distance, error = np.full(n, -np.inf), np.zeros(n), np.zeros(n)
     loose = _may_leave_a_choice(block.counts, rows)
     plain = np.flatnonzero(wanted & ~loose)
-    if plain.size:
-        laws, gap = hull_fit(frequencies[plain], rows)
-        value[plain] = mean_log(frequencies[plain], laws)
-        distance[plain] = divergence_from(truth, laws, divergence)
-        near = np.clip(distance[plain], 0.0, 1e3)  # ∞ where the law has an exact zero
-        error[plain] = np.where(gap > 0, 10 * np.sqrt(gap * (near + gap)) + 10 * gap, 0.0)
+    laws, gap = hull_fit(frequencies[plain], rows) if plain.size else (np.empty((0, truth.size)), np.empty(0))
+    value, distance, error = _spread_out(frequencies, plain, laws, gap, truth, divergence)
     for i in np.flatnonzero(wanted & loose):
         if block.probability[i] < NEGLIGIBLE:
             value[i], error[i] = 0.0, np.inf
         else:
             value[i], distance[i] = _worst_maximiser(frequencies[i], rows, truth, divergence)
+    return Maxima(value, distance, error)
+
+
+def _spread_out(
+    frequencies: Array, places: IntArray, laws: Array, gap: Array, truth: Array, divergence: Divergence
+) -> Maxima:
+    """Maxima at all tables from the laws at some; value −∞ elsewhere."""
+    n = frequencies.shape[0]
+    value, distance, error = np.full(n, -np.inf), np.zeros(n), np.zeros(n)
+    value[places] = mean_log(frequencies[places], laws)
+    distance[places] = divergence_from(truth, laws, divergence)
+    near = np.clip(distance[places], 0.0, 1e3)  # ∞ where the law has an exact zero
+    error[places] = np.where(gap > 0, 10 * np.sqrt(gap * (near + gap)) + 10 * gap, 0.0)
     return Maxima(value, distance, error)
 
 

@@ -21,7 +21,7 @@ from markov_theory.bounds.base import Bound
 from markov_theory.bounds.sparse import log_binomial
 from markov_theory.chain import MarkovChain
 from markov_theory.divergences import kappa
-from markov_theory.verify import predictions, proof_steps, statements
+from markov_theory.verify import further_steps, predictions, proof_steps, statements
 from markov_theory.verify.claims import Finding, Settings, check_bound
 from markov_theory.verify.false_bounds import FALSE_BOUNDS
 from markov_theory.verify.search import search
@@ -83,26 +83,44 @@ def nearest_surviving(bound: type[Bound], settings: Settings, tightest: Trial) -
     bound : type of Bound
     settings : Settings
     tightest : Trial
-        Of the bound itself, where to begin.
+        Of the bound itself, where to begin; a counterexample if there is one.
 
     Returns
     -------
     survives, killed : float
-        At least 1; 1 survives as the bound itself did.
+        Above 1 where the bound itself survives; at most 1 where it is refuted, and then a weaker bound survives: 0 if
+        none does that is up to 1e4 times as weak.
     """
+    cases = [tightest.case]
 
     def refuted(factor: float) -> bool:
         false = scaled(bound, 1 / factor if bound.kind == "upper" else factor)
-        return search(false, settings.effort, settings.seed, (tightest.case,)).refuted
+        found = search(false, settings.effort, settings.seed, cases)
+        if found.tightest is not None and found.refuted and found.tightest.case not in cases:
+            cases.append(found.tightest.case)
+        return found.refuted
 
-    low, high = 1.0, max(1.1, math.exp(-tightest.score) * 1.05) if math.isfinite(tightest.score) else 2.0
-    while not refuted(high):
-        low, high = high, 1.5 * high
-        if high > FARTHEST:
-            return low, math.inf
-    while high / low > FINER:
+    if tightest.refuted_at is not None:
+        low, high = _surviving_below(refuted)
+    else:
+        low, high = 1.0, max(1.1, math.exp(-tightest.score) * 1.05) if math.isfinite(tightest.score) else 2.0
+        while not refuted(high):
+            low, high = high, 1.5 * high
+            if high > FARTHEST:
+                return low, math.inf
+    while low > 0 and high / low > FINER:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if refuted(middle) else (middle, high)
+    return low, high
+
+
+def _surviving_below(refuted: Callable[[float], bool]) -> tuple[float, float]:
+    """A factor below 1 that survives, 0 if none down to 1e-4 does, and one not far above it that is killed."""
+    low, high = 0.8, 1.0
+    while refuted(low):
+        low, high = low * low, low
+        if high <= 1 / FARTHEST:
+            return 0.0, high
     return low, high
 
 
@@ -112,7 +130,7 @@ def mutants() -> list[Mutant]:
     bounds += [(of, name, altered(BOUNDS[of], name, change)) for of, name, change in CHANGES if of in BOUNDS]
     bounds += [(of, false.label, false) for of, false in FALSE_BOUNDS if of in BOUNDS]
     made = [Mutant(name, of, functools.partial(_check, false)) for of, name, false in bounds]
-    return made + [Mutant(name, of, check) for of, name, check in FALSE_STATEMENTS]
+    return made + [Mutant(name, of, check) for of, name, check in (*FALSE_STATEMENTS, *further_steps.FALSE)]
 
 
 def _check(bound: type[Bound], settings: Settings) -> Finding:
@@ -146,8 +164,8 @@ def _forgetful(chain: MarkovChain, new_rows: Array) -> Array:
 
 
 FACTORS = (
-    *[("O1", 1 / 2), ("O2", 1 / 2), ("O3", 1 / 2), ("O3+", 1 / 3), ("O4", 1.5), ("O5", 1.5)],
-    *[("S1", 1 / 100), ("S2", 1 / 100), ("S2H", 1 / 100), ("S4", 2.0), ("S6", 1 / 6), ("E1", 1 / 100), ("E2", 1 / 100)],
+    *[("O1", 1 / 2), ("O2", 1 / 2), ("O2+", 1 / 2), ("O3", 1 / 2), ("O3+", 1 / 3), ("O4", 1.5), ("O5", 1.5)],
+    *[("S1", 1 / 100), ("S2", 1 / 100), ("S2H", 1 / 9), ("S4", 2.0), ("S6", 1 / 6), ("E1", 1 / 100), ("E2", 1 / 100)],
     *[("E4", 1 / 2), ("S6'", 1 / 2.5), ("S6^1", 1 / 2), ("L1", 2.0), ("L2", 10.0), ("M1", 1 / 100), ("M2", 1 / 100)],
     *[("S5", 1 / 200), ("S5+", 1 / 10), ("S5'", 1 / 10), ("S5L", 4.0), ("S6u", 1 / 3), ("X1", 1 / 1.3)],
 )
@@ -156,7 +174,11 @@ CHANGES: tuple[tuple[str, str, Callable[..., float]], ...] = (
     ("O2", "O2 with log c, x 0.3", lambda N, **x: 0.3 * N * math.log(x["density_ratio"]) / kappa(x["density_ratio"])),
     ("S1", "S1 with 1/eps", lambda N, **x: N * x["epsilon"]),
     ("S2", "S2 with 1/sqrt(eps)", lambda N, **x: N * math.sqrt(x["epsilon"])),
+    ("S2", "S2 x eps^(1/4)", lambda N, **x: N * x["epsilon"] ** 0.25),
     ("S2", "S2 without log C(T,s)", _without_supports),
+    ("S6", "S6 x log(1/delta)^-0.4", lambda N, **x: N * math.log(1 / x["delta"]) ** -0.4),
+    ("S6'", "S6' with log(1/delta)^(2/3)", lambda N, **x: N * max(math.log(1 / x["delta"]), 1.0) ** (-1 / 3)),
+    ("O3", "O3 with log(1/delta)^0.9", lambda N, **x: N * max(math.log(1 / x["delta"]), 1.0) ** -0.1),
     ("E1", "E1 with 1/eps", lambda N, **x: N * x["epsilon"]),
     ("E2", "E2 with 1/sqrt(eps)", lambda N, **x: N * math.sqrt(x["epsilon"])),
     ("S3", "S3 with df = s", lambda N, **x: chi2.isf(x["delta"], len(x["support_rows"])) / (2 * x["epsilon"])),

@@ -47,6 +47,9 @@ class Effort:
 
 
 QUICK = Effort(trials=48, climbs=2, steps=32, tables=20_000, full=False)
+LEAST_STARTS, LEAST_STEPS = 8, 10  # however dear an evaluation is
+FEW_BEST = 6  # points moved to a corner
+MEASURED = 4  # of the tightest trials, where the search climbs an estimate
 FULL = Effort(trials=1500, climbs=6, steps=300, tables=400_000, full=True)
 
 
@@ -97,25 +100,25 @@ def search(bound: type[Bound], effort: Effort, seed: int = 0, first: Iterable[Ca
             found.tightest = known
             return found
     for family in sorted(families_for(bound, effort.full), key=lambda f: f.cost):
-        generator = named_generator(seed, "search", bound.label, family.name)
+        generator = named_generator(seed, "search", family.event, family.name)  # the same instances for every bound
         trial = _climb_family(bound, family, effort, generator, found)
         if trial is not None:
             found.tightest = trial
             return found
-    decisive = [measured(trial, bound) for trial in found.best.values() if math.isfinite(trial.score)]
-    decisive = [trial for trial in decisive if math.isfinite(trial.score)]
-    found.tightest = max(decisive, key=lambda trial: trial.score, default=None)
+    found.tightest = max(found.best.values(), key=lambda trial: trial.score, default=None)
     return found
 
 
 def maximise(
     value: Callable[[Array], float], dimension: int, effort: Effort, generator: np.random.Generator,
     starts: tuple[tuple[float, ...], ...] = (), until: float = math.inf, cost: float = 1.0,
+    corners: tuple[tuple[int, float], ...] = (),
 ) -> tuple[float, Array]:  # fmt: skip
     """Climb a function of the unit cube from given and random starts; stop once it exceeds `until`.
 
     Steps are Gaussian on a random half of the coordinates, of a size that shrinks while they fail and grows while
-    they succeed, so that plateaus and jumps do not matter.
+    they succeed, so that plateaus and jumps do not matter. A second climb begins where the best points are once a
+    coordinate, or all of them, is moved to its corner.
 
     Parameters
     ----------
@@ -128,34 +131,81 @@ def maximise(
     until : float
     cost : float
         Of one evaluation: the effort is divided by it.
+    corners : tuple of (int, float)
+        Coordinates and the values that are extreme for them.
 
     Returns
     -------
     (float, ndarray)
         The largest value seen, and where.
     """
-    n_random = max(4, round(effort.trials / cost))
+    n_random = max(LEAST_STARTS, round(effort.trials / cost))
     fixed = np.array(starts).reshape(-1, dimension)
-    most = max(12, round(2 * effort.trials / cost))
+    most = max(12, round(2.5 * effort.trials / cost))
     if fixed.shape[0] > most:
         fixed = fixed[np.sort(generator.choice(fixed.shape[0], most, replace=False))]
-    points = np.vstack([fixed, generator.random((n_random, dimension))])
-    values = []
-    for x in points:
-        values.append(value(x))
-        if values[-1] > until:
-            return values[-1], x
-    order = np.argsort(values)[::-1][: max(1, round(effort.climbs / math.sqrt(cost)))]
-    best, where = values[order[0]], points[order[0]]
-    for start in order:
-        top, x = _ascent(
-            value, points[start], values[start], max(6, round(effort.steps / math.sqrt(cost))), generator, until
-        )
-        if top > best:
-            best, where = top, x
-        if best > until:
-            break
-    return best, where
+    climb = _Climb(value, until, max(LEAST_STEPS, round(effort.steps / math.sqrt(cost))), generator)
+    for x in np.vstack([fixed, generator.random((n_random, dimension))]):
+        if climb.visit(x):
+            return climb.best()
+    order = np.argsort(climb.values, kind="stable")[::-1]
+    points = [climb.points[i] for i in order[:FEW_BEST]]
+    for i in order[: max(1, round(effort.climbs / math.sqrt(cost)))]:
+        if climb.ascend(climb.points[i], climb.values[i]):
+            return climb.best()
+    for chosen in _corner_sets(corners):
+        known = len(climb.values)
+        for x in points:
+            if climb.visit_corner(x, chosen):
+                return climb.best()
+        top = known + int(np.argmax(climb.values[known:]))
+        if climb.ascend(climb.points[top], climb.values[top]):
+            return climb.best()
+    return climb.best()
+
+
+def _corner_sets(corners: tuple[tuple[int, float], ...]) -> list[tuple[tuple[int, float], ...]]:
+    """Each coordinate's corner, and that of all of them."""
+    return [*((one,) for one in corners), *([corners] if len(corners) > 1 else [])]
+
+
+@dataclass
+class _Climb:
+    """Points visited with their values; every method says whether the search may stop."""
+
+    value: Callable[[Array], float]
+    until: float
+    n_steps: int
+    generator: np.random.Generator
+    points: list[Array] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def visit(self, x: Array) -> bool:
+        self.points.append(x)
+        self.values.append(self.value(x))
+        return self.values[-1] > self.until
+
+    def visit_corner(self, x: Array, corners: tuple[tuple[int, float], ...]) -> bool:
+        """Visit a point moved to a corner or, where there is nothing, part of the way."""
+        for share in (1.0, 0.7, 0.4):
+            moved = x.copy()
+            for place, extreme in corners:
+                moved[place] += share * (extreme - moved[place])
+            if self.visit(moved):
+                return True
+            if not math.isinf(self.values[-1]):
+                return False
+        return False
+
+    def ascend(self, x: Array, now: float) -> bool:
+        now, x = _ascent(self.value, x, now, self.n_steps, self.generator, self.until)
+        self.points.append(x)
+        self.values.append(now)
+        return now > self.until
+
+    def best(self) -> tuple[float, Array]:
+        top = int(np.argmax(self.values))
+        return self.values[top], self.points[top]
 
 
 def _ascent(
@@ -189,16 +239,22 @@ def _climb_family(
             return -math.inf
         if trial is None:
             return -math.inf
-        found.tried[family.name] = found.tried.get(family.name, 0) + (trial.bound > 0)
+        if trial.refuted_at is None and math.isinf(trial.score):  # true without a sample: nothing is decided there
+            return -math.inf
+        found.tried[family.name] = found.tried.get(family.name, 0) + 1
         if not seen or trial.refuted_at is not None or _more_telling(trial, seen[-1]):
             seen.append(trial)
         return math.inf if trial.refuted_at is not None else trial.score
 
-    maximise(value, family.dimension, effort, generator, family.starts, 1e300, family.cost)
-    if not seen:
-        return None
-    found.best[family.name] = seen[-1]
-    return seen[-1] if seen[-1].refuted_at is not None else None
+    maximise(value, family.dimension, effort, generator, family.starts, 1e300, family.cost, family.corners)
+    if seen and seen[-1].refuted_at is not None:
+        found.best[family.name] = seen[-1]
+        return seen[-1]
+    known = [measured(trial, bound) for trial in seen[-MEASURED:]]
+    known = [trial for trial in known if math.isfinite(trial.score)]
+    if known:
+        found.best[family.name] = max(known, key=lambda trial: trial.score)
+    return None
 
 
 def _more_telling(trial: Trial, best: Trial) -> bool:

@@ -16,7 +16,7 @@ from markov_theory.divergences import kappa
 from markov_theory.higher_order import HigherOrderChain, path_contexts
 from markov_theory.higher_order_families import plant_entry
 from markov_theory.randomness import named_generator
-from markov_theory.verify import proof_steps
+from markov_theory.verify import further_steps, proof_steps
 from markov_theory.verify.builders import laws_from, moved, probability
 from markov_theory.verify.cases import RowsCase
 from markov_theory.verify.claims import Claim, Finding, Settings
@@ -216,4 +216,5 @@ CLAIMS = (
     _claim("order", "lower bounds <= N*_first <= N*_last <= upper bounds; O3 <= min(O1, O2)", order_of_bounds),
     _claim("not-monotone", "failure probability is not monotone in N", not_monotone),
     _claim("forgetting", "extension by new states keeps the old transitions bit for bit", zero_forgetting, "paper"),
+    *further_steps.CLAIMS,
 )

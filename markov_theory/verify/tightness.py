@@ -14,7 +14,9 @@ from markov_theory.verify.oracles import target_of
 
 BEYOND = (1.0, 1.02, 1.1, 1.3, 1.7, 2.5)  # an upper bound is tried at N and at these multiples
 RUN = 24  # ... and at so many whole numbers in a row
-MOST_SCANNED, FEW_SCANNED = 2_000_000, 60
+MOST_SCANNED, FEW_SCANNED = 200_000, 60
+MOST_ENUMERATED = 150  # N between a witness of N*_last and Chernoff's, where each is enumerated: milliseconds apiece
+FAR = 0.05  # share of δ: where N is dear and failure at an upper bound less than this, nothing beyond it is tried
 FLOOR = 1e-13
 
 
@@ -69,24 +71,26 @@ def measured(trial: Trial, bound: type[Bound]) -> Trial:
         first = roughly_first(case, N)
         return replace(trial, score=math.log(N / max(first, 1.0)) if first < math.inf else -math.inf)
     if bound.kind == "upper":
-        return replace(trial, score=math.log(max(roughly_last(case, N), 0.5) / max(N, 1.0)))
-    return replace(trial, score=math.log(max(N, 0.5) / max(roughly_last(case, case.reach), 1.0)))
+        return replace(trial, score=_log(roughly_last(case, N) / max(N, 1.0)))
+    return replace(trial, score=math.log(N / max(roughly_last(case, case.reach), 1.0)))
 
 
 def _try_upper(case: Case, N: float) -> Trial:
     """Failure at N and beyond must be at most δ, and N above N*_last."""
-    multiples = np.array(BEYOND if case.fast else BEYOND[:2])
-    beyond = np.unique(np.append(np.ceil(N * multiples), N + np.arange(RUN if case.fast else 2)))
-    beyond = beyond[beyond <= case.reach].astype(np.int64)
+    beyond = np.array([N], dtype=np.int64)
     failure = case.failures(beyond).low
+    if case.fast or failure[0] > FAR * case.delta:
+        multiples = np.array(BEYOND if case.fast else BEYOND[:2])
+        more = np.unique(np.append(np.ceil(N * multiples), N + np.arange(RUN if case.fast else 2)))
+        more = more[(more > N) & (more <= case.reach)].astype(np.int64)
+        beyond, failure = np.append(beyond, more), np.append(failure, case.failures(more).low)
     worst = int(failure.argmax())
     if failure[worst] > case.admissible():
         return Trial(case, N, math.inf, int(beyond[worst]), float(failure[worst]))
-    if N < 1:
-        score = -math.inf
+    if N < 1 or case.failures(np.zeros(1, np.int64)).low[0] <= case.admissible():
+        score = -math.inf  # nothing is asked for, or nothing is needed
     elif case.fast:
-        last = roughly_last(case, min(N, case.last_possible()))
-        score = math.log(max(last, 0.5) / max(N, 1.0))
+        score = _log(roughly_last(case, min(N, case.last_possible())) / N)
     else:
         score = math.log(math.log(1 / case.delta) / -math.log(min(failure[worst] + FLOOR, 1 - FLOOR)))
     return Trial(case, N, score, None, float(failure[worst]))
@@ -106,8 +110,8 @@ def _try_first(case: Case, N: float) -> Trial:
     return Trial(case, N, score, None, float(failure[best]))
 
 
-def _try_last(case: Case, N: float) -> Trial:
-    """Failure must exceed δ at N = bound − 1 or, as N*_last says no more, somewhere beyond."""
+def _try_last(case: Case, N: float) -> Trial | None:
+    """Failure must exceed δ at N = bound − 1 or, as N*_last says no more, somewhere beyond; None if that is open."""
     at = max(math.ceil(N) - 1, 0)
     failure = float(case.failures(np.array([at])).high[0])
     if not case.fast:
@@ -115,12 +119,19 @@ def _try_last(case: Case, N: float) -> Trial:
         if failure <= case.admissible() and (case.failures(beyond).high <= case.admissible()).all():
             return Trial(case, N, math.inf, at, failure)
         return Trial(case, N, math.log(case.delta / max(failure, FLOOR)), None, failure)
-    last = roughly_last(case, case.last_possible())
+    limit = case.last_possible()
+    last = roughly_last(case, limit)
     if last < N:
+        if limit - last > MOST_SCANNED:  # a larger N may fail, unseen
+            return None
         last = exactly_last(case)
     if last < N:
         return Trial(case, N, math.inf, at, failure)
-    return Trial(case, N, math.log(max(N, 0.5) / max(last, 1.0)), None, failure)
+    return Trial(case, N, math.log(N / last), None, failure)
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _below(N: float, n_points: int) -> IntArray:
@@ -137,17 +148,18 @@ def roughly_last(case: Case, high: float) -> float:
     """
     if high >= CLOSED_FORM:
         return math.inf
-    low, top = 0, int(high)
-    n_points = 48 if case.fast else 4
-    while True:
-        grid = np.unique(np.linspace(low, top, n_points).astype(np.int64)) if low else _geometric(top, n_points)
+    n_points = (48, 48) if case.fast else (4, 3)
+    grid, low, top = _geometric(int(high), n_points[0]), -1, int(high) + 1
+    while grid.size:
         bad = np.flatnonzero(case.failures(grid).low > case.admissible())
-        if bad.size == 0:
-            return float(low + 1) if low else 0.0
-        low = int(grid[bad[-1]])
-        if bad[-1] == grid.size - 1 or grid[bad[-1] + 1] - low <= 1:
-            return float(low + 1)
-        top = int(grid[bad[-1] + 1])
+        if bad.size:
+            low, grid = int(grid[bad[-1]]), grid[bad[-1] + 1 :]
+        if grid.size:
+            top = int(grid[0])
+        if low < 0:
+            return 0.0
+        grid = np.unique(np.linspace(low, top, n_points[1]).astype(np.int64))[1:-1]
+    return float(low + 1)
 
 
 def roughly_first(case: Case, start: float) -> float:
@@ -169,16 +181,19 @@ def roughly_first(case: Case, start: float) -> float:
 
 
 def exactly_last(case: Case, high: float = math.inf) -> float:
-    """N*_last, scanning every N below the one that Chernoff's inequality clears, or below `high`.
+    """N*_last, scanning every N below `Case.last_possible` or, if that is less, below `high`.
 
     Where that is too much, one more than a large N at which failure exceeds δ: N*_last is at least that.
     """
     limit = min(high, case.last_possible())
     floor = roughly_last(case, limit)
-    if limit - floor > MOST_SCANNED or not case.fast:
+    if limit - floor > (MOST_SCANNED if case.fast else MOST_ENUMERATED) or (
+        not case.fast and math.isinf(case.last_possible())
+    ):
         return floor
-    for top in range(int(limit), int(floor) - 1, -65_536):
-        N = np.arange(max(int(floor), top - 65_535), top + 1)
+    stride = 65_536 if case.fast else 16
+    for top in range(int(limit), int(floor) - 1, -stride):
+        N = np.arange(max(int(floor), top - stride + 1), top + 1)
         bad = np.flatnonzero(case.failures(N).low > case.admissible())
         if bad.size:
             return float(N[bad[-1]] + 1)

@@ -1,7 +1,8 @@
 """Two outcomes, in closed form for any N: whether maximum likelihood fails depends on one binomial count.
 
 It fails if the count K of the first outcome is too low or too high, so the failure probability is the sum of two
-binomial tails, and N = 10¹⁰ costs no more than N = 10. Arrays of N are evaluated at once.
+binomial tails, and N = 10¹⁰ costs no more than N = 10. Arrays of N are evaluated at once. N goes up to 2⁵³, beyond
+which a count is not exact in double precision.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from scipy.optimize import brentq
 from scipy.special import betainc, rel_entr
 
 from markov_theory import _checks
-from markov_theory._checks import Array, IntArray
+from markov_theory._checks import MAX_SAMPLES, Array, IntArray
 
 Divergence = Literal["kl", "hellinger"]
 NOTHING = 1e-300  # a frequency below that of any count but 0
-TIE = 1e-12  # relative: thresholds this near to a whole count are ties
+TIE = 1e-12  # relative: thresholds this near to a whole count are ties, but at huge N only where rounding may be why
 
 
 class Window(NamedTuple):
@@ -38,7 +39,9 @@ def window_failure(window: Window, n_samples: IntArray) -> Array:
     def too_few(share: float) -> Array:
         if share < 0:
             return np.full(N.shape, -1.0)
-        return np.floor(N * share * (1 + TIE)) if window.ties_fail else np.ceil(N * share * (1 - TIE)) - 1
+        threshold = N * share
+        near = np.minimum(TIE * threshold, np.maximum(1e-2, 4 * np.spacing(threshold)))
+        return np.floor(threshold + near) if window.ties_fail else np.ceil(threshold - near) - 1
 
     return np.minimum(_at_most(too_few(window.first), N, 1 - q) + _at_most(too_few(window.second), N, q), 1.0)
 
@@ -61,7 +64,7 @@ def last_possible(window: Window, delta: float) -> float:
     sides = [(share, mean) for share, mean in ((window.first, q), (window.second, 1 - q)) if share >= 0]
     if any(share >= mean for share, mean in sides):
         return math.inf
-    rates = [_rate(share, mean) for share, mean in sides]
+    rates = [float(binary_divergence(share, np.array(mean))) for share, mean in sides]
     if not rates or math.isinf(min(rates)):
         return 1.0
     if min(rates) <= 0:
@@ -99,7 +102,7 @@ def interval_failures(
     low, high, truth, epsilon
         As in `interval_failure`.
     n_samples : array_like of int
-        Every N ≥ 0.
+        Every N, 0 to 2**53.
     divergence : {"kl", "hellinger"}
         What must be at most ε: KL(q‖q̂) or H²(q, q̂).
 
@@ -107,11 +110,16 @@ def interval_failures(
     -------
     ndarray
         Shaped like `n_samples`.
+
+    Raises
+    ------
+    ValueError
+        If the truth lies outside the interval, ε ≤ 0, or an N is negative or above 2**53.
     """
     if not 0 <= low <= truth <= high <= 1:
         raise ValueError(f"need 0 <= low <= truth <= high <= 1, got {low:g}, {truth:g}, {high:g}")
     epsilon = _checks.positive(epsilon, "epsilon")
-    N = np.asarray(n_samples, dtype=np.int64)
+    N = _sizes(n_samples)
     failure = window_failure(interval_window(low, high, truth, epsilon, divergence), np.maximum(N, 1))
     if (N == 0).any():
         worst = binary_divergence(truth, np.array([low, high]), divergence).max()
@@ -133,7 +141,7 @@ def interval_failure(low: float, high: float, truth: float, n_samples: int, epsi
     truth : float
         Probability x of the first outcome under q, in [low, high].
     n_samples : int
-        N.
+        N, 0 to 2**53.
     epsilon : float
         ε, nats.
 
@@ -142,7 +150,7 @@ def interval_failure(low: float, high: float, truth: float, n_samples: int, epsi
     >>> round(interval_failure(.2, .8, .5, 1423, 1e-3), 4)
     0.0897
     """
-    n_samples = _checks.whole(n_samples, "n_samples")
+    n_samples = _checks.whole(n_samples, "n_samples", high=MAX_SAMPLES)
     return float(interval_failures(low, high, truth, n_samples, epsilon))
 
 
@@ -175,6 +183,7 @@ def row_failures(first: ArrayLike, n_samples: ArrayLike) -> Array:
     first : array_like, shape (T,)
         Probability of the first outcome in each row.
     n_samples : array_like of int, shape (n,)
+        Every N, 0 to 2**53.
 
     Returns
     -------
@@ -185,19 +194,20 @@ def row_failures(first: ArrayLike, n_samples: ArrayLike) -> Array:
     >>> row_failures([.9, 1], [2, 44]).round(6).tolist()
     [[0.81, 0.0], [0.009698, 0.0]]
     """
-    p, N = np.asarray(first, dtype=np.float64), np.atleast_1d(np.asarray(n_samples, dtype=np.int64))
+    p, N = np.asarray(first, dtype=np.float64), np.atleast_1d(_sizes(n_samples))
     if p.size == 1:
         return np.zeros((N.size, 1))
     failure = np.column_stack([window_failure(row_window(p, v), np.maximum(N, 1)) for v in range(p.size)])
     return np.where(N[:, None] == 0, 1.0, failure)
 
 
-def binary_divergence(truth: float, estimate: Array, divergence: Divergence = "kl") -> Array:
-    """KL or H² of the laws (truth, 1−truth) and (estimate, 1−estimate), nats."""
-    if divergence == "kl":
-        return np.asarray(rel_entr(truth, estimate) + rel_entr(1 - truth, 1 - estimate), dtype=np.float64)
-    root = (np.sqrt(truth) - np.sqrt(estimate)) ** 2 + (np.sqrt(1 - truth) - np.sqrt(1 - estimate)) ** 2
-    return np.asarray(root, dtype=np.float64)
+def binary_divergence(truth: float, estimate: ArrayLike, divergence: Divergence = "kl") -> Array:
+    """KL or H² of the laws (truth, 1−truth) and (estimate, 1−estimate), nats.
+
+    Relative error about 1e-14, however near the laws are to each other: nothing cancels.
+    """
+    x = np.asarray(estimate, dtype=np.float64)
+    return _divergence_of_move(truth, x, x - truth, divergence)
 
 
 def even_odds(p: float, rival: float) -> float:
@@ -212,12 +222,32 @@ def even_odds(p: float, rival: float) -> float:
     return log_rest / (log_ratio + log_rest)
 
 
-def _rate(share: float, mean: float) -> float:
-    """KL of two coins (nats), also where both are almost sure to fall on the same side."""
-    if mean == 1.0:
-        return math.inf
-    ratio = share * math.log(share / mean) if share > 0 else 0.0
-    return ratio + (1 - share) * (math.log1p(-share) - math.log1p(-mean))
+def _sizes(n_samples: ArrayLike) -> IntArray:
+    N = np.asarray(n_samples)
+    outside = ~((N >= 0) & (N <= MAX_SAMPLES))
+    if outside.any():
+        raise ValueError(f"n_samples must lie in [0, 2**53], got {N[outside].flat[0]}")
+    return N.astype(np.int64)
+
+
+def _divergence_of_move(truth: float, x: Array, move: Array, divergence: Divergence) -> Array:
+    """`binary_divergence` of `truth` and x = truth + move, where the move is known better than the difference."""
+    rest = 1 - truth
+    if divergence == "kl":
+        return np.asarray(_excess_term(truth, x, move) + _excess_term(rest, 1 - x, -move))
+    with np.errstate(invalid="ignore"):  # 0/0 where both are 0
+        roots = [np.sqrt(truth) + np.sqrt(x), np.sqrt(rest) + np.sqrt(1 - x)]
+        return np.asarray(sum(np.where(root > 0, move / root, 0.0) ** 2 for root in roots))
+
+
+def _excess_term(p: float, x: Array, move: Array) -> Array:
+    """``p·φ(move/p)``, φ(t) = t − log(1+t) ≥ 0: two of them, whose moves cancel, make KL without cancellation."""
+    near = np.abs(move) <= p / 10
+    t = np.where(near, move, 0.0) / (p or 1.0)
+    powers = np.zeros_like(t)
+    for k in range(16, 1, -1):  # t²/2 − t³/3 + …, of which 15 terms do for |t| ≤ 1/10
+        powers = (-1) ** k / k + t * powers
+    return np.where(near, p * t * t * powers, move + rel_entr(p, x))
 
 
 def _nearby(truth: float, epsilon: float, divergence: Divergence) -> float:
@@ -228,8 +258,8 @@ def _nearby(truth: float, epsilon: float, divergence: Divergence) -> float:
         return -1.0
 
     def excess(log_ratio: float) -> float:
-        x = truth * math.exp(log_ratio)
-        return float(binary_divergence(truth, np.array(x), divergence)) / epsilon - 1
+        x, move = truth * math.exp(log_ratio), truth * math.expm1(log_ratio)
+        return float(_divergence_of_move(truth, np.array(x), np.array(move), divergence)) / epsilon - 1
 
     near, far = 0.0, -math.sqrt(epsilon)
     while excess(far) < 0:

@@ -13,7 +13,7 @@ from markov_theory.solvers.best_subset import best_subset
 from markov_theory.solvers.pursuit import kl_pursuit
 from markov_theory.solvers.simplex_mle import simplex_mle
 from tests.certificates import assert_weights, jensen_gap, mean_log_likelihood
-from tests.strategies import dictionaries
+from tests.strategies import counted_dictionaries
 
 
 def enumerated(rows, counts, s, slack=0.5e-9):
@@ -32,16 +32,6 @@ def enumerated(rows, counts, s, slack=0.5e-9):
     return best, tuple(minimal)
 
 
-@st.composite
-def problems(draw):
-    rows = draw(dictionaries())
-    counts = draw(st.lists(st.integers(0, 20), min_size=rows.shape[1], max_size=rows.shape[1]))
-    possible = np.array(counts) * (rows.max(axis=0) > 0)
-    if not possible.any():
-        possible = (rows.max(axis=0) > 0).astype(int)
-    return rows, possible, draw(st.integers(1, len(rows)))
-
-
 def planted(name, n_rows, n_outcomes, s, n_samples):
     generator = named_generator(0, "best subset", name)
     rows = generator.dirichlet(np.full(n_outcomes, 0.3), size=n_rows)
@@ -49,7 +39,7 @@ def planted(name, n_rows, n_outcomes, s, n_samples):
     return rows, generator.multinomial(n_samples, law)
 
 
-@given(problems())
+@given(counted_dictionaries())
 def test_it_is_the_best_of_all_supports(problem):
     rows, counts, s = problem
     fit = best_subset(rows, counts, s)
@@ -65,7 +55,7 @@ def test_it_is_the_best_of_all_supports(problem):
     assert fit.gap[0] <= 1e-9
 
 
-@given(problems())
+@given(counted_dictionaries())
 def test_every_listed_support_attains_the_maximum(problem):
     rows, counts, s = problem
     fit = best_subset(rows, counts, s, max_ties=5)
@@ -89,7 +79,7 @@ def test_all_ties_are_listed(n_rows, s, seed):
     assert fit.supports[0] == enumerated(rows, counts, s)[1]
 
 
-@given(problems(), st.integers(1, 12))
+@given(counted_dictionaries(), st.integers(1, 12))
 def test_the_gap_at_a_node_limit_covers_the_optimum(problem, max_nodes):
     rows, counts, s = problem
     fit = best_subset(rows, counts, s, max_nodes=max_nodes)

@@ -9,30 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from markov_theory.solvers.matching_pursuit import orthogonal_matching_pursuit
-from tests.strategies import dictionaries
+from tests.strategies import atoms_and_targets, dictionaries
 
 KINDS = ("real", "non-negative", "simplex")
-
-
-@st.composite
-def atoms_and_targets(draw):
-    """Small whole-number atoms with duplicates, multiples, zeros and atoms that are not finite, and targets."""
-    T, d, R = draw(st.integers(1, 8)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    entry = st.integers(-3, 3)
-    atoms = np.array(draw(st.lists(entry, min_size=T * d, max_size=T * d)), dtype=float).reshape(T, d)
-    for row in range(T):
-        kind = draw(st.sampled_from(["plain", "plain", "double", "near", "nan", "infinite", "tiny", "huge"]))
-        if kind == "double":
-            atoms[row] = -2 * atoms[draw(st.integers(0, T - 1))]
-        if kind == "near":
-            atoms[row] = atoms[draw(st.integers(0, T - 1))] + 10.0 ** -draw(st.integers(4, 12)) * atoms[row]
-        atoms[row] *= {"tiny": 1e-150, "huge": 1e120}.get(kind, 1.0)
-        if kind in ("nan", "infinite"):
-            atoms[row, 0] = float(kind[:3])
-    if not (np.isfinite(atoms).all(axis=1) & (atoms != 0).any(axis=1)).any():
-        atoms[0] = 1.0
-    targets = np.array(draw(st.lists(entry, min_size=R * d, max_size=R * d)), dtype=float).reshape(R, d)
-    return atoms, targets
 
 
 def pursue(*arguments, **options):

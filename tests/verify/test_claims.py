@@ -24,6 +24,8 @@ def test_it_holds(claim):
     assert math.isfinite(finding.value)
     assert finding.instance or claim.label == "forgetting"  # nothing to show where nothing is wrong
     assert not finding.slack < 1 - 1e-9
+    if claim.label in BOUNDS and BOUNDS[claim.label].kind != "prediction":
+        assert 1 - 1e-9 <= finding.slack < math.inf  # decisive: something is needed there
 
 
 @pytest.mark.statistical
@@ -32,6 +34,7 @@ def test_bounds_at_scale_are_not_refuted():
     findings = settle([claim.check(Settings()) for claim in AT_SCALE], level=1e-6)
     assert {finding.verdict for finding in findings} <= {HOLDS, INCONCLUSIVE}
     assert sum(finding.p_value is not None for finding in findings) >= 8
+    assert all(0 < finding.slack < math.inf for finding in findings)
 
 
 def test_every_bound_is_a_claim():

@@ -114,6 +114,19 @@ class TestMutants:
         stored = json.loads((tmp_path / "mutants.json").read_text())
         factor = stored["factors"]["S6^1"]
         assert 1 <= factor["survives"] < factor["killed"]
+        assert factor["slack"] <= factor["killed"]
+        assert stored["factors"]["kappa"]["killed"] == pytest.approx(1, abs=0.01)
+
+    def test_a_refuted_bound_of_ones_own_is_told_by_how_much(self, own, tmp_path, capsys):
+        name = f"{own(0.4)}:Mine"
+        assert run("--mutants", "--bounds", name, folder=tmp_path / "out") == 1
+        assert "1 of 1 bounds refuted" in capsys.readouterr().out
+        factor = json.loads((tmp_path / "out" / "mutants.json").read_text())["factors"]["Mine"]
+        assert 0 < factor["survives"] < factor["killed"] <= 1
+
+    def test_a_true_bound_of_ones_own_is_too(self, own, tmp_path, capsys):
+        assert run("--mutants", "--bounds", f"{own(2.0)}:Mine", folder=tmp_path / "out") == 0
+        assert "0 of 1 bounds refuted" in capsys.readouterr().out
 
     def test_one_that_survives_is_told(self, tmp_path, capsys, monkeypatch):
         true = execution.mutants()[0]

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from markov_theory.solvers.simplex_mle import simplex_mle
+from markov_theory.verify._union import fit_hulls
 from markov_theory.verify.exact import segment_failure
 from markov_theory.verify.hulls import best_weights, hull_fit, mean_log, value_range
 from markov_theory.verify.mixtures import mixture_failure, supports
@@ -157,3 +158,32 @@ def test_weights_of_segments_solve_the_first_order_condition(pair, n_samples, se
             assert abs(slope) <= 1e-7 * (1 + 1 / min(w, 1 - w))
         else:
             assert slope <= 1e-9 if w == 0 else slope >= -1e-9
+
+
+@given(st.sampled_from([(3, 4, 2), (4, 4, 3), (5, 4, 3)]), st.integers(1, 12), st.data())
+@settings(max_examples=10)
+def test_unions_do_not_depend_on_the_compiler(sizes, n_samples, data):
+    T, J, s = sizes
+    rows = data.draw(distinct_rows(st.just(T), st.just(J), zeros=True))
+    alpha = np.append(data.draw(laws(s)), np.zeros(T - s))
+    fast = mixture_failure(rows, alpha, s, n_samples, 0.05)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("markov_theory.verify.mixtures.COMPILED", False)
+        plain = mixture_failure(rows, alpha, s, n_samples, 0.05)
+    assert fast.low <= plain.high + 1e-12
+    assert plain.low <= fast.high + 1e-12
+
+
+@given(distinct_rows(st.just(5), st.integers(4, 5)), st.integers(2, 5), st.integers(1, 60), st.integers(0, 10**6))
+def test_hulls_fitted_together_hold_the_most_likely_law(rows, size, n_samples, seed):
+    counts = np.random.default_rng(seed).multinomial(n_samples, rows.mean(axis=0), size=6)
+    counts = counts[(counts > 0).sum(axis=1) >= rows.shape[1] - 1]
+    if counts.size == 0:
+        return
+    hulls = np.array([rows[list(S)] for S in itertools.combinations(range(5), size)])
+    found, value, gaps = fit_hulls(counts / n_samples, hulls, 1e-12, 1e-11)
+    certified = np.array([mean_log(counts / n_samples, simplex_mle(h, counts, 1e-13).alpha @ h) for h in hulls])
+    assert value.max(axis=0) == pytest.approx(certified.max(axis=0), abs=1e-10)
+    assert (value <= certified + 1e-10).all()
+    assert (certified <= value + gaps + 1e-10).all()
+    assert found == pytest.approx(np.clip(found, hulls.min(axis=1)[:, None], hulls.max(axis=1)[:, None]), abs=1e-12)

@@ -42,6 +42,28 @@ def test_it_stops_at_the_first_value_that_will_do():
     assert len(calls) == 5
 
 
+def test_it_looks_where_small_quantities_are_least():
+    """What is best only beyond a valley too wide for a step, and too narrow for a random start to fall into."""
+
+    def value(x):
+        return 2.0 if x[0] < 1e-3 else float(x[0])
+
+    few = Effort(trials=8, climbs=1, steps=20, tables=0, full=False)
+    without, _ = maximise(value, 2, few, named_generator(0, "valley"))
+    best, where = maximise(value, 2, few, named_generator(0, "valley"), corners=((0, 0.0),))
+    assert without <= 1
+    assert (best, where[0]) == (2.0, pytest.approx(0, abs=1e-3))
+
+
+def test_a_corner_without_an_instance_is_approached():
+    def value(x):
+        return -float(x[0]) if x[0] > 0.2 else -math.inf
+
+    few = Effort(trials=8, climbs=1, steps=1, tables=0, full=False)
+    _, where = maximise(value, 1, few, named_generator(0, "approach"), corners=((0, 0.0),))
+    assert 0.2 < where[0] < 0.35
+
+
 def test_nothing_is_nothing():
     best, _ = maximise(lambda x: -math.inf, 2, SMALL, named_generator(0, "nothing"))
     assert best == -math.inf
@@ -69,6 +91,64 @@ class TestExactNumbers:
         first, last = first_and_last(failure_curve(rows, 80), 0.05)
         assert exactly_first(case) == first
         assert roughly_last(case, 80) <= last
+
+    @pytest.mark.parametrize("delta", [0.3, 0.05, 0.004])
+    def test_enumerated_rows_are_scanned_up_to_the_chernoff_number(self, delta):
+        rows = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]])
+        case = RowsCase(rows, delta, 100_000)
+        limit = int(case.last_possible())
+        assert limit <= case.reach
+        _, last = first_and_last(failure_curve(rows, limit), delta)
+        assert exactly_last(case) == last
+
+
+class TestNothingNeeded:
+    """Where ε exceeds every KL nothing is learned and nothing shown: N*_last is 0."""
+
+    @pytest.mark.parametrize("epsilon", [0.9, 5.0])
+    def test_such_an_instance_is_not_decisive(self, epsilon):
+        class Ten(Bound):
+            label, kind, origin, speaks_of, event = "Ten", "upper", "derived", ("simplex",), "kl"
+            statement = reason = "says ten"
+
+            @staticmethod
+            def n_samples(epsilon):
+                return 10.0
+
+        trial = try_bound(Ten, MixtureCase(OPPOSED, np.full(2, 0.5), 2, epsilon, 0.05))
+        assert trial.refuted_at is None
+        assert trial.score == -math.inf
+
+    def test_nor_is_it_counted(self):
+        class Vacuous(Bound):
+            label, kind, origin, speaks_of, event = "Vacuous", "upper", "derived", ("one-to-one",), "kl"
+            statement = reason = "of single rows within nothing"
+
+            @staticmethod
+            def n_samples(margin):
+                return math.inf
+
+        found = search(Vacuous, SMALL)
+        assert found.tightest is None
+        assert sum(found.tried.values()) == 0
+
+
+def test_an_open_tail_refutes_no_lower_bound(monkeypatch):
+    """Where not every N up to Chernoff's can be looked at, N*_last may be larger than what was seen."""
+    monkeypatch.setattr("markov_theory.verify.tightness.MOST_SCANNED", 10)
+
+    class Much(Bound):
+        label, kind, origin, speaks_of, event = "Much", "lower", "derived", ("oracle",), "kl"
+        statement = reason = "too much"
+
+        @staticmethod
+        def n_samples(epsilon):
+            return 2000.0
+
+    case = MixtureCase(OPPOSED, np.full(2, 0.5), 2, 1e-3, 0.05)
+    assert try_bound(Much, case) is None
+    monkeypatch.undo()
+    assert try_bound(Much, case).refuted_at is not None
 
 
 class TestOneTrial:
@@ -138,6 +218,16 @@ class TestDispatch:
                 return 1.0
 
         assert families_for(Strange) == []
+
+
+def test_every_bound_sees_the_same_instances():
+    """A bound and a fresh one with the same number get the same verdict whatever their labels."""
+
+    class Renamed(S6):
+        label = "something else"
+
+    one, two = search(S6, SMALL, 3), search(Renamed, SMALL, 3)
+    assert one.tightest.case.describe() == two.tightest.case.describe()
 
 
 def test_the_same_seed_finds_the_same():

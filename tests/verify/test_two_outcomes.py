@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -80,10 +81,38 @@ def test_rows_that_coincide_are_never_cleared():
     assert last_possible(row_window(np.array([1.0, 0.0]), 0), 0.1) == 1
 
 
-def test_huge_numbers_of_samples():
-    # Wilks: P(2N KL > x) is the tail of chi-squared with one degree of freedom, at any N.
-    for n_samples in (10**6, 10**9, 10**12):
-        assert interval_failure(0, 1, 0.3, n_samples, 3.841459 / (2 * n_samples)) == pytest.approx(0.05, abs=5e-4)
+@pytest.mark.parametrize("n_samples", [10**6, 10**9, 10**12, 2**50, 2**53])
+@pytest.mark.parametrize("truth", [0.3, 0.5, 0.001])
+def test_huge_numbers_of_samples(n_samples, truth):
+    """Wilks: P(2N·KL > x) is the tail of chi-squared with one degree of freedom, and KL is 2H² near the truth."""
+    epsilon = 3.841458820694124 / (2 * n_samples)
+    one_count = 0.117 / math.sqrt(n_samples * truth * (1 - truth))  # its share of the failure probability, both sides
+    for at, divergence in ((epsilon, "kl"), (epsilon / 2, "hellinger")):
+        found = float(interval_failures(0, 1, truth, n_samples, at, divergence))
+        assert found == pytest.approx(0.05, abs=one_count + 1e-6)
+
+
+@pytest.mark.parametrize("n_samples", [2**53 + 2, 2**56, -1])
+def test_more_samples_than_a_double_counts_are_refused(n_samples):
+    with pytest.raises(ValueError, match="n_samples must"):
+        interval_failure(0.2, 0.8, 0.5, n_samples, 1e-17)
+    with pytest.raises(ValueError, match="n_samples must"):
+        interval_failures(0.2, 0.8, 0.5, [10, n_samples], 1e-17)
+    with pytest.raises(ValueError, match="n_samples must"):
+        row_failures([0.2, 0.8], [n_samples])
+
+
+@given(st.one_of(st.floats(1e-12, 1 - 1e-12), st.just(0.5)), st.floats(-16, 0), st.booleans())
+def test_divergences_of_laws_however_near(truth, log_move, up):
+    with localcontext() as context:
+        context.prec = 80
+        x = truth * (1 + 10**log_move * (1 if up else -1))
+        assume(0 < x < 1)
+        p, q = Decimal(truth), Decimal(x)
+        kl = p * (p / q).ln() + (1 - p) * ((1 - p) / (1 - q)).ln()
+        h2 = (p.sqrt() - q.sqrt()) ** 2 + ((1 - p).sqrt() - (1 - q).sqrt()) ** 2
+    assert float(binary_divergence(truth, x)) == pytest.approx(float(kl), rel=1e-13, abs=0)
+    assert float(binary_divergence(truth, x, "hellinger")) == pytest.approx(float(h2), rel=1e-13, abs=0)
 
 
 def test_a_rare_outcome_on_either_side():
