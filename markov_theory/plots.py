@@ -42,6 +42,7 @@ BOUND_STYLES = {
     "E4": ("-", "upper bound E4"),
 }
 MOST_TICKS = 6
+FLOOR = 0.5  # samples: where a bar ends that reaches down to 0, on a logarithmic scale
 KIND_LINES = {"upper": "-", "lower": ":", "prediction": "--"}
 PANELS = {
     "Known support": ("oracle", "embedding-oracle"),
@@ -127,7 +128,7 @@ def sample_complexity_figure(
             axis.grid(axis="y", linewidth=0.3, alpha=0.6)
         drawn[0].set_ylabel("samples N")
         accuracy, chance = ("ε" if epsilon is None else f"{epsilon:g}"), ("δ" if delta is None else f"{delta:g}")
-        figure.suptitle(f"P({loss} > {accuracy} nats) ≤ {chance}; {source}", fontsize=8)
+        figure.suptitle(f"P({loss} > {accuracy} nats) ≤ {chance}; {source}", fontsize=8, parse_math=False)
     return figure
 
 
@@ -183,16 +184,24 @@ def _scale(axis: Axes, x: Shown, summary: pd.DataFrame) -> None:
 def _draw_curve(
     axis: Axes, curve: _Curve, x: Shown, styles: Mapping[str, tuple[str, str]], fitted: pd.DataFrame | None
 ) -> None:
-    """Median over truths with its interval, worst truth as a dash; cells outside the small-ε regime hollow."""
+    """Median over truths with its interval, worst truth as a dash; cells outside the small-ε regime hollow.
+
+    What a logarithmic scale cannot show is marked at the edge of the axes: N* = 0 below, N* not reached above.
+    """
     rows, colour = curve.rows, curve.colour
     shown = rows[np.isfinite(rows.median_n_star) & (rows.median_n_star > 0)]
-    zero, unreached = (rows.median_n_star == 0).sum(), (~np.isfinite(rows.median_n_star)).sum()
+    zero, unreached = rows[rows.median_n_star == 0], rows[~np.isfinite(rows.median_n_star)]
     label = (
         curve.words
-        + (f" (0 at {zero} {x.symbol})" if zero else "")
-        + (f" (not reached at {unreached} {x.symbol})" if unreached else "")
+        + (f" (0 at {len(zero)} {x.symbol})" if len(zero) else "")
+        + (f" (not reached at {len(unreached)} {x.symbol})" if len(unreached) else "")
     )
-    below = shown.median_n_star - shown.median_low.clip(lower=0)
+    for beyond, marker, height in ((zero, "v", 0.0), (unreached, "^", 1.0)):
+        axis.scatter(
+            beyond[x.column], np.full(len(beyond), height), marker=marker, s=14, c="none", edgecolors=colour,
+            linewidths=0.7, transform=axis.get_xaxis_transform(), clip_on=False, zorder=3,
+        )  # fmt: skip
+    below = shown.median_n_star - shown.median_low.clip(lower=FLOOR)
     above = shown.median_high - shown.median_n_star
     small = shown.small_epsilon if "small_epsilon" in shown else [True] * len(shown)
     filled = [colour if inside else "white" for inside in small]

@@ -5,6 +5,9 @@ until two neighbouring points are *certified* to fail with probability at most �
 (factor 2^(1/16)) about the estimate, between the last certified failure and the first of those, get the trials
 that decide. A point is certified by Clopper-Pearson bounds whose error probabilities, over all points and all looks,
 add up to the stated level.
+
+What is certified is certified at the points tried. Between them failure may come back; on request every point of the
+fine grid above the interval is tried as well, up to a multiple of it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from markov_theory.success import decreasing_fit, failure_bounds
+from scipy.optimize import isotonic_regression
+
+from markov_theory.success import failure_bounds
 
 BATCH = 32
 STEPS_PER_OCTAVE = 16
@@ -41,6 +46,8 @@ class Design:
         Further N to decide, say the bounds to be judged; at most four.
     level : float
         Probability that the interval of N* (on the grid points evaluated) is wrong.
+    reach : float
+        Every point of the fine grid is decided from the interval's upper end up to so many times that end; 1: none.
     """
 
     delta: float
@@ -48,12 +55,18 @@ class Design:
     max_samples: int = 2**40
     checks: tuple[int, ...] = ()
     level: float = 0.05
+    reach: float = 1.0
+
+    @property
+    def max_points(self) -> int:
+        """Most N that the search tries, the checks apart; those within reach may have to be tried a second time."""
+        return MAX_POINTS + 2 * math.ceil(STEPS_PER_OCTAVE * math.log2(max(self.reach, 1)))
 
     @property
     def look_level(self) -> float:
         """Error probability of one bound: `level` over the most points and the looks that each can have."""
         looks = max(1, math.ceil(math.log2(max(self.max_trials / BATCH, 1))) + 1)
-        return self.level / ((MAX_POINTS + MAX_CHECKS) * looks)
+        return self.level / ((self.max_points + MAX_CHECKS) * looks)
 
     @property
     def least_trials(self) -> int:
@@ -79,8 +92,10 @@ class Located:
         Estimate (samples), interpolated between grid points; ``inf`` if N up to the largest tried does not do.
     low, high : float
         N* lies in (low, high] unless an event of probability `Design.level` happened; low = -1: even N = 0 may do.
+        Then N*_last exceeds low, and N*_first does not exceed high, whatever was not tried.
     settled : bool
-        Whether the interval is within ±20 % (``high <= 1.2² low``) or between neighbouring whole numbers.
+        Whether the interval is within ±20 % (``high <= 1.2² low``) or between neighbouring whole numbers, and every
+        point within reach was tried.
     curve : tuple of (N, trials, failures)
     """
 
@@ -135,7 +150,7 @@ class FailureCurve:
         """Where the decreasing fit to the failure rates crosses δ, log-linear between points; ``inf`` if nowhere."""
         n = sorted(self.points)
         rates = [self.points[k][1] / self.points[k][0] for k in n]
-        fit = decreasing_fit(rates, [self.points[k][0] for k in n])
+        fit = isotonic_regression(rates, weights=[self.points[k][0] for k in n], increasing=False).x
         delta = self.design.delta
         first = next((i for i, rate in enumerate(fit) if rate <= delta), None)
         if first is None:
@@ -155,15 +170,14 @@ def locate(design: Design) -> Generator[list[Request], list[tuple[int, int]], Lo
     The search is a pure function of the outcomes, so it can be interrupted and replayed from a store.
     """
     curve = FailureCurve(design)
-    yield from _climb(curve)
-    while targets := _targets(curve):
-        yield from _ask(curve, targets)
+    yield from _climb(curve, 0)
+    yield from _refine(curve)
     for n in design.checks[:MAX_CHECKS]:
         yield from _decide(curve, n)
     low, high = curve.bracket()
     n_star = min(max(curve.estimate(), low + 1), high) if high < math.inf else math.inf
     points = tuple((n, *curve.points[n]) for n in sorted(curve.points))
-    return Located(n_star, low, high, _settled(curve), points)
+    return Located(n_star, low, high, _settled(curve) and not _untried_above(curve), points)
 
 
 def _ask(curve: FailureCurve, points: list[int]) -> Generator[list[Request], list[tuple[int, int]], None]:
@@ -180,18 +194,39 @@ def _decide(curve: FailureCurve, n: int) -> Generator[list[Request], list[tuple[
         yield from _ask(curve, [n])
 
 
-def _climb(curve: FailureCurve) -> Generator[list[Request], list[tuple[int, int]], None]:
-    """Raise N from 0, 1, 4, 16, ... until two neighbours are certified to pass, or the largest N is reached.
+def _climb(curve: FailureCurve, start: int) -> Generator[list[Request], list[tuple[int, int]], None]:
+    """Raise N, from 0 as 0, 1, 4, 16, ..., until two neighbours are certified to pass, or the largest N is reached.
 
     N grows fourfold while failure is certified, twofold from the first point on where it is not.
     """
-    n, passed = 0, 0
-    while passed < 2 and n <= curve.design.max_samples:
+    n, passed = start, 0
+    while passed < 2 and n <= curve.design.max_samples and len(curve.points) < curve.design.max_points:
         yield from _ask(curve, [n])
         while curve.decision(n) == "open" and curve.more(n) and _undecided_is_promising(curve, n):
             yield from _ask(curve, [n])
         passed = passed + 1 if curve.decision(n) == "passes" else 0
         n = max(1, (4 if curve.decision(n) == "fails" else 2) * n)
+
+
+def _refine(curve: FailureCurve) -> Generator[list[Request], list[tuple[int, int]], None]:
+    """Decide the interval, then what is within reach above it; what is found there may move it, or end above it all."""
+    while True:
+        if targets := _targets(curve):
+            yield from _ask(curve, targets)
+        elif beyond := _beyond(curve):
+            yield from _climb(curve, beyond)
+        elif (above := _untried_above(curve)) and _worth_asking(curve, above[0]):
+            yield from _decide(curve, above[0])
+        else:
+            return
+
+
+def _beyond(curve: FailureCurve) -> int | None:
+    """Where to climb on if what was tried within reach ends with a point that does not pass; else None."""
+    design, top = curve.design, max(curve.points)
+    start = max(1, 2 * top)
+    more = design.reach > 1 and start <= design.max_samples and len(curve.points) < design.max_points
+    return start if more and curve.decision(top) != "passes" else None
 
 
 def _undecided_is_promising(curve: FailureCurve, n: int) -> bool:
@@ -230,14 +265,29 @@ def _first_open(curve: FailureCurve, start: float, direction: int) -> list[int]:
     """The first point of the fine grid from `start`, inside the bracket, that more trials may decide."""
     low, high = curve.bracket()
     exponent = round(STEPS_PER_OCTAVE * math.log2(max(start, 1)))
-    while low < (n := round(2 ** (exponent / STEPS_PER_OCTAVE))) < high and exponent >= 0:
+    while low < (n := _fine(exponent)) < high and exponent >= 0:
         if _worth_asking(curve, n):
             return [n]
         exponent += direction
     return []
 
 
+def _fine(exponent: int) -> int:
+    """A point of the fine grid."""
+    return round(2 ** (exponent / STEPS_PER_OCTAVE))
+
+
+def _untried_above(curve: FailureCurve) -> list[int]:
+    """Points of the fine grid within reach of the interval that are yet to be tried."""
+    _, high = curve.bracket()
+    if high == math.inf or curve.design.reach <= 1:
+        return []
+    first, last = (STEPS_PER_OCTAVE * math.log2(max(n, 1)) for n in (high, curve.design.reach * high))
+    within = (_fine(exponent) for exponent in range(math.floor(first), math.ceil(last)))
+    return [n for n in dict.fromkeys(within) if n > high and n not in curve.points]
+
+
 def _worth_asking(curve: FailureCurve, n_samples: int) -> bool:
     if n_samples not in curve.points:
-        return len(curve.points) < MAX_POINTS - 2  # two may be added at once
+        return len(curve.points) < curve.design.max_points - 2  # two may be added at once
     return curve.decision(n_samples) == "open" and curve.more(n_samples) is not None

@@ -98,6 +98,30 @@ def test_failure_that_comes_back_counts():
     assert found.low >= 128
 
 
+def test_failure_that_comes_back_within_reach_is_found_wherever_it_is():
+    # Certain failure over less than an octave, between the points of the climb.
+    def comes_back(n):
+        return 0.9 if n < 64 or 140 <= n < 160 else 0.0
+
+    unseen, few = run(comes_back, Design(0.05))
+    assert unseen.settled
+    assert unseen.high < 140
+    seen, more = run(comes_back, Design(0.05, reach=4))
+    assert seen.settled
+    assert 140 <= seen.low < 160 <= seen.high < 170
+    assert few < more < 20_000
+    tried = [n for n, _, _ in seen.curve]
+    assert {round(2 ** (k / 16)) for k in range(119, 149)} <= set(tried)
+    assert max(tried) <= 4 * seen.high
+
+
+def test_reach_is_paid_for_in_the_error_probability_of_each_look():
+    usual, far = Design(0.05), Design(0.05, reach=4)
+    assert far.max_points == usual.max_points + 2 * 32
+    assert far.look_level == pytest.approx(usual.look_level * 68 / 132)
+    assert far.least_trials > usual.least_trials
+
+
 def test_a_true_bound_holds_and_a_planted_false_one_is_violated():
     """Failure probabilities are exact; the interval errs with probability at most 0.05 for the stated seed.
 
