@@ -29,6 +29,7 @@ ORDER = (
     ("dependence",),
     ("recovery",),
     ("plan",),
+    ("report",),
 )
 
 

@@ -50,7 +50,7 @@ def recovery_figure(phase: pd.DataFrame, half: pd.DataFrame, bounds: pd.DataFram
         panels[0].set_ylabel("samples N")
         panels[0].set_ylim(*_edges(np.unique(phase.n.to_numpy(float)))[[0, -1]])
         figure.colorbar(mesh, ax=list(panels[:-1]), label="P(support recovered exactly)", pad=0.01, aspect=30)
-        figure.suptitle(source, fontsize=8)
+        figure.suptitle(source, fontsize=8, parse_math=False)
     return figure
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from markov_theory.sweep import source
 from markov_theory.sweep.problems import PROBLEMS
 from markov_theory.sweep.setup import OPTIONS
 
-EXECUTION = ("spec", "jobs", "extend", "fail_fast")
+LOCAL, DASK = "local", "dask:"
+PRESETS = {"t-independence": "dependence"}
 DESCRIPTION = """\
 How many observed transitions N of a new token does it take to learn its next-token law q, a mixture of s rows
 of a dictionary? At every point of a range and for several planted truths the sweep locates N*: the least N of a
@@ -37,6 +37,7 @@ examples:
   python -m markov_theory.sweep --dictionary rows.npz --s 1..4 --out results/mine
   python -m markov_theory.sweep --s 1..8 --estimators oracle,mine:Mine --bounds S6,mine:MyBound
   python -m markov_theory.sweep --spec examples/paper.toml
+  python -m markov_theory.sweep --preset t-independence
 
 exit code: 0; 1 a bound is violated or a cell failed; 2 wrong input; 130 interrupted"""
 
@@ -69,6 +70,27 @@ def parser() -> argparse.ArgumentParser:
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of the sweep that the flags describe; None where not given."""
     return {name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)}
+
+
+def scheduler_of(arguments: argparse.Namespace) -> str | None:
+    """The address of the Dask scheduler that `--engine` names; None for processes of this machine.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine, or `--jobs` does not go with it.
+    """
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise ValueError(f"--jobs must be >= 1, got {arguments.jobs}")
+    engine = arguments.engine
+    if engine == LOCAL:
+        return None
+    address = engine.removeprefix(DASK)
+    if address == engine or not address:
+        raise ValueError(f"--engine must be {LOCAL} or {DASK}ADDRESS, got {engine!r}")
+    if arguments.jobs is not None:
+        raise ValueError(f"--jobs does not go with --engine {engine}: the cluster has the workers that it has")
+    return address
 
 
 def _default(axis: str) -> str:
@@ -123,6 +145,9 @@ def _add_measurement(group: argparse._ArgumentGroup) -> None:
         "own; those that do not speak of an estimator are left out beside it", metavar="LABELS")  # fmt: skip
     add("--truths", "planted truths at each point (default 5; llm: 3)", type=int)
     add("--trials", "most trials at one N (default 16384, which few need; llm: 256)", type=int)
+    add("--reach", "decide every N of the fine grid up to REACH times an interval's upper end, for few outcomes or "
+        "rare ones, where failure comes back; 4 takes about twice the trials (default 1: none)",
+        type=float)  # fmt: skip
     add("--seed", "of dictionary, truths and samples (default 0)", type=int)
 
 
@@ -147,11 +172,16 @@ def _add_execution(group: argparse._ArgumentGroup) -> None:
     add("--spec", "sweeps from a TOML file in place of flags: the flags' names are its keys, and [[sweep]] tables make "
         "several sweeps; every sweep leaves such a file, sweep.toml, in its folder", type=Path,
         metavar="FILE")  # fmt: skip
+    presets = ", ".join(f"{name} (python -m markov_theory.{module})" for name, module in PRESETS.items())
+    add("--preset", f"measurements with a rule of decision of their own: {presets}; with --seed, --jobs, --out alone",
+        choices=PRESETS)  # fmt: skip
     add("--out", "results go here (default: a folder under results/ named after the sweep; of several sweeps each gets "
         "a folder in it)", type=Path, metavar="FOLDER")  # fmt: skip
     add("--extend", "add points, truths or estimators to the sweep in the folder; what it has is not run again",
         action="store_true")  # fmt: skip
     add("--fail-fast", "stop at the first cell that fails (default: record it, go on, retry when run again)",
         action="store_true")  # fmt: skip
-    add("--jobs", "worker processes; numbers do not depend on it (default: one a core)", type=int,
-        default=os.cpu_count() or 1)  # fmt: skip
+    add("--jobs", "worker processes; numbers do not depend on it (default: one a core)", type=int)
+    add("--engine", "where trials run: local (default), worker processes of this machine; or dask:ADDRESS, the workers "
+        "of the Dask scheduler at that address, as in dask:tcp://10.0.0.1:8786 (extra: cluster)", default=LOCAL,
+        metavar="ENGINE")  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -30,11 +31,40 @@ class _Search:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What a run took: trials run (not those found in the store), seconds of work in them, seconds passed."""
+
+    n_trials: int = 0
+    work: float = 0.0
+    duration: float = 0.0
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """N* of each cell that could be located, and the error of each that could not."""
+    """N* of each cell that could be located, the error of each that could not, and what the run took."""
 
     located: dict[Cell, Located]
     errors: dict[Cell, str]
+    effort: Effort = field(default=Effort(), compare=False)
+
+
+class Processes:
+    """Worker processes of this machine.
+
+    Parameters
+    ----------
+    n_jobs : int
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_workers = n_jobs
+
+    def ready(self, specification: Specification, given: Dictionary | None = None) -> AbstractContextManager[Executor]:
+        """The processes, ready for the trials of a sweep."""
+        return local_processes(specification, self.n_workers, given)
+
+    def close(self) -> None:
+        """Do nothing: the processes end with their context."""
 
 
 def local_processes(
@@ -71,11 +101,13 @@ def run_sweep(
     fail_fast : bool
         Whether to stop at the first cell that fails; otherwise the others go on.
     """
+    started = time.perf_counter()
     driver = _Driver(specification, store, executor, on_progress, checks, fail_fast)
     for cell in driver.cells:
         driver.start(cell)
     driver.finish()
-    return Outcome(driver.located, driver.errors)
+    effort = Effort(driver.n_trials, driver.work, time.perf_counter() - started)
+    return Outcome(driver.located, driver.errors, effort)
 
 
 class _Driver:
@@ -96,6 +128,7 @@ class _Driver:
         self.finished: queue.SimpleQueue[tuple[Cell, int, range, Future]] = queue.SimpleQueue()
         self.cells = specification.cells()
         self.n_trials = 0
+        self.work = 0.0
 
     def start(self, cell: Cell) -> None:
         """Begin a cell's search and run it as far as the store's batches carry it."""
@@ -149,7 +182,7 @@ class _Driver:
         """Store what arrived in one transaction; a failed task ends its cell with the error."""
         results: list[tuple[BatchKey, Batch]] = []
         for cell, n, batches, future in arrivals:
-            error = future.exception()
+            error = _error(future)
             if error is not None:
                 if not isinstance(error, Exception):
                     raise error
@@ -164,6 +197,7 @@ class _Driver:
                     self.searches[cell].batches[n, batch] = result
         self.store.save(results)
         self.n_trials += BATCH * len(results)
+        self.work += sum(batch.seconds for _, batch in results)
 
     def _tallies(self, cell: Cell, search: _Search) -> list[tuple[int, int]]:
         epsilon = cell[0]["epsilon"]
@@ -175,6 +209,15 @@ class _Driver:
 
     def _report(self) -> None:
         self.on_progress(len(self.located) + len(self.errors), len(self.cells), self.n_trials)
+
+
+def _error(future: Future) -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError:
+        raise RuntimeError(
+            "the engine dropped trials that it was to run (is it still there?); the same command goes on from here"
+        ) from None
 
 
 def _consecutive(batches: list[int]) -> Iterator[range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from markov_theory.plots import Shown, sample_complexity_figure, save_figure
 from markov_theory.sweep import screen
 from markov_theory.sweep.axes import Axis, as_text
 from markov_theory.sweep.engine import Outcome
-from markov_theory.sweep.growth import fitted_curve, growth_fits
+from markov_theory.sweep.growth import comparison, fitted_curve, growth_fits
 from markov_theory.sweep.specification import Specification
 from markov_theory.sweep.table import CellBounds, cell_table, summary_table, write_table
 from markov_theory.verify.verdict import HOLDS, INCONCLUSIVE, SILENT, VIOLATED
@@ -51,7 +52,7 @@ def present(
     )
     written += [*save_figure(figure, folder, f"n_star_against_{axes[0].name}"), path]
     _regime(console, cells, specification)
-    violated = _verdicts(console, cells, bounds.upper())
+    violated = _verdicts(console, cells, bounds.upper()) + _statements(console, cells, axes, labels)
     _say(console, "written: " + ", ".join(str(path) for path in written))
     return violated
 
@@ -70,7 +71,7 @@ def _say(console: Console, line: str) -> None:
 def _growth(
     console: Console, cells: pd.DataFrame, specification: Specification, folder: Path
 ) -> tuple[Path, pd.DataFrame]:
-    """Fit, print and write the growth of every curve; return the file and, but along s, the fits to be drawn."""
+    """Fit, compare, print and write the growth of every curve; return the file and the fits to be drawn."""
     axis, *second = specification.axes
     restricted = "s = 1 left out; small-ε cells only; " if axis.name == "s" else ""
     if axis.name != "s" and "small_epsilon" in cells:
@@ -85,8 +86,9 @@ def _growth(
         curve: dict[str, Any] = {swept: values[0] for swept, values in specification.grid} | at
         fits = growth_fits(group, axis, curve["epsilon"], curve["delta"])
         lines += [screen.fit_line(name, fit) for fit in fits]
+        lines += [f"{name}: {preferred}"] if (preferred := comparison(fits)) else []
         stored[name] = [fit.told() for fit in fits]
-        if fits and axis.name != "s":
+        if fits:
             drawn.append(fitted_curve(group, axis, fits).assign(**at))
     _say(console, f"growth in {axis.symbol} ({restricted}95 % intervals):" if lines else _no_fit(axis))
     for line in lines:
@@ -143,7 +145,7 @@ def _verdicts(console: Console, cells: pd.DataFrame, labels: list[str]) -> int:
         if spoken.empty:
             continue
         counts = {
-            verdict: int(spoken.verdicts.str.contains(f"{label}:{verdict.replace(' ', '-')}").sum())
+            verdict: sum(f"{label}:{verdict.replace(' ', '-')}" in told.split() for told in spoken.verdicts)
             for verdict in (HOLDS, VIOLATED, INCONCLUSIVE, SILENT)
         }
         finite = spoken[np.isfinite(spoken[label]) & np.isfinite(spoken.n_star) & (spoken.n_star > 0)]
@@ -154,3 +156,16 @@ def _verdicts(console: Console, cells: pd.DataFrame, labels: list[str]) -> int:
         _say(console, f"{label}, tried at N = bound: {told} of {len(spoken)} truths{untried}{slack}")
         total += counts[VIOLATED]
     return total
+
+
+def _statements(console: Console, cells: pd.DataFrame, axes: tuple[Axis, ...], bounds: list[str]) -> int:
+    """Print the verdicts on what is no bound, checked exactly at each truth; return the number of violations."""
+    told: dict[str, Counter[str]] = {}
+    for one in cells.drop_duplicates([*(axis.name for axis in axes), "truth"]).verdicts:
+        for label, _, verdict in (word.partition(":") for word in one.split()):
+            if label not in bounds:
+                told.setdefault(label, Counter())[verdict] += 1
+    for label, counts in told.items():
+        words = ", ".join(f"{verdict} at {count}" for verdict, count in counts.items())
+        _say(console, f"{label}, checked exactly: {words} of {counts.total()} truths")
+    return sum(counts[VIOLATED] for counts in told.values())

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from markov_theory.sweep.axes import Axis, as_text
+from markov_theory.sweep.engine import Effort
 from markov_theory.sweep.growth import Fit
 
 MOST_COLUMNS = 6
@@ -83,6 +84,22 @@ def fit_line(name: str, fit: Fit) -> str:
     values = "  ".join(f"{k} = {v:.4g} [{low:.4g}, {high:.4g}]" for k, (v, low, high) in fit.parameters.items())
     verdict = f": {fit.verdict}" if fit.verdict else ""
     return f"{name}: {fit.law}:  {values}  (residual {fit.residual:.1%}, {fit.n_points} points){verdict}"
+
+
+def effort_line(effort: Effort, n_workers: int | None) -> str:
+    """How fast trials went; `n_workers` are those that were there all the time, None where they may come and go.
+
+    Examples
+    --------
+    >>> print(effort_line(Effort(n_trials=60_000, work=18.0, duration=10.0), 2))
+    60,000 of them now, in 10.0 s: 6,000 trials/s; 1.80 workers at work on average, 90 % of 2
+    """
+    busy, rate = effort.work / effort.duration, effort.n_trials / effort.duration
+    share = f", {busy / n_workers:.0%} of {n_workers}".replace("%", " %") if n_workers else ""
+    return (
+        f"{effort.n_trials:,} of them now, in {effort.duration:.1f} s: {rate:,.0f} trials/s; "
+        f"{busy:.2f} workers at work on average{share}"
+    )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from markov_theory.sweep.specification import Specification, fingerprint
 from markov_theory.sweep.table import CellBounds
 
 MEASUREMENT: dict[str, str] = {
-    "estimators": "names", "bounds": "names", "truths": "whole", "trials": "whole", "seed": "whole",
+    "estimators": "names", "bounds": "names", "truths": "whole", "trials": "whole", "reach": "real", "seed": "whole",
 }  # fmt: skip
 SOURCE: dict[str, str] = {"dictionary": "text", "context": "text", "model": "text", "text": "text"}
 KIND_OPTIONS: dict[str, str] = {"family": "text", "exposure": "text", "radius": "real"}
@@ -198,4 +198,5 @@ def _specification(
         truths=asked.get("truths", truths),
         trials=asked.get("trials", trials),
         seed=asked.get("seed", 0),
+        reach=float(asked.get("reach", 1.0)),
     )

@@ -65,7 +65,7 @@ def write_sweep(setup: Setup, folder: Path) -> Path:
     told |= {name: _relative(value, folder) for name, value in setup.source.items() if value is not None}
     told |= dict(specification.options)
     told |= {"estimators": list(specification.estimators), "bounds": list(setup.bound_names)}
-    told |= {name: getattr(specification, name) for name in ("truths", "trials", "seed")}
+    told |= {name: getattr(specification, name) for name in ("truths", "trials", "reach", "seed")}
     path = folder / "sweep.toml"
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]
     path.write_text(HEADER.format(out=folder) + "\n".join(lines) + "\n", encoding="utf-8")

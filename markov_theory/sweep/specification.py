@@ -27,7 +27,8 @@ from markov_theory.sweep.sample_complexity import BATCH, Design
 DISPLAY = (
     "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "setup.py", "specfile.py", "__main__.py",
 )  # fmt: skip
-ELSEWHERE = ("llm", "plots.py", "bounds", "verify", "plan")
+ELSEWHERE = ("llm", "plots.py", "bounds", "verify", "plan", "report", "dependence", "recovery", "_progress.py")
+MOST_REACH = 64
 Cell = tuple[Point, int, str]
 
 
@@ -51,6 +52,8 @@ class Specification:
         Planted truths at each point.
     trials : int
         Most trials at one N.
+    reach : float
+        Every N of the fine grid is decided up to so many times the upper end of an interval (see `Design`); 1: none.
     seed : int
         Of dictionaries, truths and samples.
     """
@@ -63,6 +66,7 @@ class Specification:
     truths: int
     trials: int
     seed: int
+    reach: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what no sweep can run.  Raises ValueError or TypeError naming the value."""
@@ -73,6 +77,8 @@ class Specification:
         whole(self.truths, "truths", low=1, high=MOST_TRUTHS)
         whole(self.trials, "trials", low=BATCH)
         whole(self.seed, "seed")
+        if not 1 <= self.reach <= MOST_REACH:
+            raise ValueError(f"reach must be in [1, {MOST_REACH}], got {self.reach:g}")
         if len(self.swept) > 2:
             raise ValueError(
                 f"at most two axes may be ranges, got {', '.join(AXES[name].flag for name in self.swept)}: "
@@ -125,7 +131,7 @@ class Specification:
 
     def design(self, point: Point) -> Design:
         """How N* is located at a point."""
-        return Design(delta=point["delta"], max_trials=self.trials)
+        return Design(delta=point["delta"], max_trials=self.trials, reach=self.reach)
 
     def tolerance(self, point: Point) -> float:
         """Certified gap asked of solvers (nats per sample)."""
@@ -150,6 +156,7 @@ class Specification:
             "rows": self.rows,
             **dict(self.options),
             "trials": self.trials,
+            "reach": self.reach,
             "seed": self.seed,
         }
         versions = {f"version of {name}": version(name) for name in ("markov-theory", "numpy", "scipy", "scikit-learn")}

@@ -87,13 +87,17 @@ class CellBounds:
         return tuple(sorted(int(bound) for bound in upper if bound <= MAX_SAMPLES))
 
     def verdicts(self, cell: Cell, found: Located, uncertified: int) -> dict[str, str]:
-        """A verdict on each upper bound; inconclusive where the estimator did not certify all its fits."""
+        """A verdict on each upper bound, and on what is checked at the truth itself.
+
+        Those on bounds are inconclusive where the estimator did not certify all its fits.
+        """
         judged = {}
         for label, bound in self.of(cell).items():
             if self.shown[label].kind == "upper":
                 verdict = upper_bound_verdict(bound, found.low, found.high, found.was_tried(bound))
                 judged[label] = verdict if verdict == SILENT or not uncertified else INCONCLUSIVE
-        return judged
+        point, truth, _ = cell
+        return judged | self.problem.truth(point, truth).verdicts()
 
 
 def cell_table(

@@ -41,23 +41,26 @@ class Trials:
     def run(self, point: Point, truth: int, estimator: str, n_samples: int, batch: int) -> Batch:
         """Run a batch. Every estimator of a cell sees the same samples: the key of the randomness omits it.
 
-        Where several laws are learned together, loss and gap are the largest over them.
+        Where several laws are learned together, loss and gap are the largest over them. The batch's seconds are
+        those of sampling, solving and scoring alone.
         """
-        started = time.perf_counter()
         planted = self.problem.truth(point, truth)
-        generator = named_generator(self.specification.seed, "counts", planted.name, n_samples, batch)
         tolerance = self.specification.tolerance(point)
+        unfitted = [self._estimators[estimator].for_instance(instance, tolerance) for instance in planted.instances]
         loss, gap = np.zeros(BATCH), np.full(BATCH, np.nan)
         missed = np.zeros(BATCH, dtype=bool)
-        for instance, counts in zip(planted.instances, planted.draw(n_samples, BATCH, generator), strict=True):
-            fitted = self._estimators[estimator].for_instance(instance, tolerance)
+        started = time.perf_counter()
+        generator = named_generator(self.specification.seed, "counts", planted.name, n_samples, batch)
+        drawn = planted.draw(n_samples, BATCH, generator)
+        for instance, fitted, counts in zip(planted.instances, unfitted, drawn, strict=True):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # counted below and reported for the whole sweep
                 fitted.fit(planted.dictionary, counts)
             loss = np.maximum(loss, planted.loss(instance, fitted.law_))
             gap = np.fmax(gap, getattr(fitted, "gap_", np.nan))
             missing = (INACCURATE, FEASIBLE) if fitted.bound_class in CERTIFIED_CLASSES else (INACCURATE,)
-            missed |= np.isin(getattr(fitted, "status_", np.full(BATCH, "")), missing)
+            for status in missing:
+                missed |= getattr(fitted, "status_", "") == status
         return Batch(loss, gap, int(missed.sum()), time.perf_counter() - started)
 
 
@@ -72,8 +75,13 @@ def compile_estimators(specification: Specification) -> None:
 
 def prepare(specification: Specification, given: Dictionary | None = None) -> None:
     """Say in this process which sweep `run_batches` belongs to."""
+    use(Trials(specification, given))
+
+
+def use(trials: Trials) -> None:
+    """Let `run_batches` run these trials from now on."""
     global _worker
-    _worker = Trials(specification, given)
+    _worker = trials
 
 
 def run_batches(point: Point, truth: int, estimator: str, n_samples: int, batches: range) -> list[Batch]:

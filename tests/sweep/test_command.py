@@ -35,7 +35,7 @@ class Slow(SmoothedEmpirical):
 FLAGS = (
     "--s --gamma --ratio --tokens --outcomes --epsilon --delta --misfit --new-tokens --dim --order --branching",
     "--exposure --radius --estimators --bounds --trials --truths --seed --dictionary --family --context --model --text",
-    "--spec --out --extend --fail-fast --jobs",
+    "--reach --spec --preset --out --extend --fail-fast --jobs",
 )
 
 
@@ -217,6 +217,15 @@ def test_failing_fast_ends_with_one_error_and_no_tables(inline, tmp_path, capsys
     assert main(flags) == 1
     assert capsys.readouterr().err.count("ZeroDivisionError: planted") == 2
     assert set(pd.read_csv(tmp_path / "cells.csv").estimator) == {"oracle"}
+
+
+def test_a_preset_is_a_command_of_its_own(monkeypatch, capsys):
+    told = []
+    monkeypatch.setattr("markov_theory.dependence.__main__.main", lambda flags: told.append(flags) or 1)
+    assert main(["--preset", "t-independence", "--seed", "3", "--out", "there"]) == 1
+    assert told == [["--seed", "3", "--out", "there"]]
+    assert main(["--preset", "t-independence", "--s", "4"]) == 2
+    assert capsys.readouterr().err == "error: --s does not go with --preset t-independence\n"
 
 
 @contextlib.contextmanager

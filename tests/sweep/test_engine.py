@@ -3,6 +3,7 @@
 import io
 import math
 import sqlite3
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_info
 from markov_theory.bounds import S6
 from markov_theory.sweep import results, table
 from markov_theory.sweep.engine import local_processes, run_sweep
+from markov_theory.sweep.screen import effort_line
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.table import cell_table, summary_table
 from markov_theory.sweep.trials import Trials
@@ -89,6 +91,31 @@ def test_a_cell_that_fails_is_recorded_and_alone_retried(sweep, whole, specifica
     retried, executor = sweep(tmp_path)
     assert retried == whole[1]
     assert executor.n_batches == sum(row[:3] == (str(cell[0]), *cell[1:]) for row in stored(whole[0]))
+
+
+def test_an_engine_that_drops_its_tasks_ends_the_sweep(sweep, specification, tmp_path):
+    class Dropping(Executor):
+        def submit(self, function, /, *arguments, **keywords):
+            future = Future()
+            future.cancel()
+            return future
+
+    store = Store(tmp_path, specification)
+    with pytest.raises(RuntimeError, match="the engine dropped trials that it was to run"):
+        run_sweep(specification, store, Dropping())
+    store.close()
+
+
+def test_the_effort_is_what_was_run_now(sweep, whole, specification, tmp_path):
+    first, executor = sweep(tmp_path)
+    assert first.effort.n_trials == 32 * executor.n_batches
+    assert 0 < first.effort.work < first.effort.duration
+    store = Store(tmp_path, specification)
+    assert math.isclose(store.totals()[2], first.effort.work)
+    store.close()
+    again, _ = sweep(tmp_path)
+    assert (again.effort.n_trials, again.effort.work) == (0, 0.0)
+    assert "% of 1" in effort_line(first.effort, 1)
 
 
 def test_failing_fast_stops_at_the_first_failure_and_keeps_what_came_before(sweep, specification, tmp_path):

@@ -33,7 +33,7 @@ class Greedy(Mine):
         self.wish = wish
 
 class Few(Bound):
-    label, kind, origin, speaks_of, statement, reason = "few", "upper", "derived", ("oracle",), "", ""
+    label, kind, origin, speaks_of, statement, reason = "few+", "upper", "derived", ("oracle",), "", ""
     @staticmethod
     def n_samples(epsilon):
         return 1.5
@@ -90,8 +90,8 @@ def test_the_documented_examples_sweep_like_built_in_ones(tmp_path):
 def test_a_false_bound_of_ones_own_is_violated(own, inline, tmp_path, capsys):
     flags = ["--estimators", "oracle", "--bounds", f"{own}:Few", "--out", str(tmp_path / "out")]
     assert main([*SMALL, *FEW, *flags]) == 1
-    assert "few, tried at N = bound: violated at 1 of 1 truths" in capsys.readouterr().out
-    assert pd.read_csv(tmp_path / "out" / "cells.csv").few.tolist() == [2.0]
+    assert "few+, tried at N = bound: violated at 1 of 1 truths" in capsys.readouterr().out
+    assert pd.read_csv(tmp_path / "out" / "cells.csv")["few+"].tolist() == [2.0]
 
 
 def test_changed_code_is_another_sweep(own, inline, tmp_path, capsys):
