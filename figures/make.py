@@ -4,7 +4,7 @@ The tables are those that these commands write: summary.csv, dependence.csv, pha
 
     n_star_made   python -m markov_theory.sweep --s 1..32
     n_star_llm    python -m markov_theory.sweep --dictionary llm --s 1..8
-    dependence    python -m markov_theory.sweep --preset t-independence --seed 1
+    dependence    python -m markov_theory.sweep --preset t-independence
     recovery_*    python -m markov_theory.recovery
 """
 
