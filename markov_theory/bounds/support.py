@@ -275,7 +275,7 @@ def _halfway(T: int, s: int, density_ratio: float, support_margin: float, delta:
 def _to_tell_apart(law: Array, rival: Array, delta: float) -> float:
     """O4's number for two laws; the one of KL = 1e-24, from below, where they agree up to rounding."""
     if (np.abs(rival - law) <= AS_GOOD_AS_EQUAL * law).all():
-        return round_down(max(0.0, (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta)) / AS_GOOD_AS_EQUAL**2))
+        return round_down(max(0.0, 1 - 2 * delta) * (math.log1p(-delta) - math.log(delta)) / AS_GOOD_AS_EQUAL**2)
     pair = np.array([law, rival])
     return O4.n_samples(pair, _nearest(pair), delta)
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             scheduler = scheduler_of(arguments)
             setups = _setups(arguments)
-            workers = opened.enter_context(closing(_workers(scheduler, arguments.jobs, setups)))
+            workers = _workers(scheduler, arguments.jobs, setups, opened)
             stores = [
                 opened.enter_context(closing(Store(one.out, one.specification, arguments.extend))) for one in setups
             ]
@@ -80,10 +80,12 @@ def _complain(error: Exception, code: int) -> int:
     return code
 
 
-def _workers(scheduler: str | None, n_jobs: int | None, setups: list[Setup]) -> engine.Processes | Cluster:
+def _workers(
+    scheduler: str | None, n_jobs: int | None, setups: list[Setup], opened: ExitStack
+) -> engine.Processes | Cluster:
     if scheduler is None:
         return engine.Processes(n_jobs or os.cpu_count() or 1)
-    cluster = Cluster(scheduler)
+    cluster = opened.enter_context(closing(Cluster(scheduler)))
     for one in setups:
         cluster.check(one.specification)
     if not cluster.n_workers:

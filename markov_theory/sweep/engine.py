@@ -63,9 +63,6 @@ class Processes:
         """The processes, ready for the trials of a sweep."""
         return local_processes(specification, self.n_workers, given)
 
-    def close(self) -> None:
-        """Do nothing: the processes end with their context."""
-
 
 def local_processes(
     specification: Specification, n_jobs: int, given: Dictionary | None = None

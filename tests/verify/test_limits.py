@@ -8,14 +8,19 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from markov_theory.verify.limits import limit_point, limit_tail
+from markov_theory.verify.mixtures import mixture_failure
 
 CENTRE = np.full(3, 1 / 3)
 PLANE = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])  # at the uniform law √q is a multiple of (1, 1, 1)
 
 
-def around(degrees):
+def around(degrees, radius=0.2):
     angles = np.radians(degrees)
-    return CENTRE + 0.2 * np.column_stack([np.cos(angles), np.sin(angles)]) @ PLANE
+    return CENTRE + radius * np.column_stack([np.cos(angles), np.sin(angles)]) @ PLANE
+
+
+def from_centre(degrees, radius):
+    return np.vstack([CENTRE, around(degrees, radius)])
 
 
 def mixture_point(weights):
@@ -53,6 +58,38 @@ def test_two_crossing_segments_at_a_right_angle_are_a_maximum():
 def test_rays_from_one_row(n_rays, expected):
     rows = np.vstack([CENTRE, around(360 * np.arange(n_rays) / n_rays)])
     assert limit_point(rows, np.eye(n_rays + 1)[0], 2, 0.05) == pytest.approx(expected, abs=1e-2)
+
+
+TURNED = np.array([45, 225, 135, 315])
+HEXAGON = 60 * np.arange(6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "alpha", "sparsity", "n_samples", "limit", "exact", "near"),
+    [
+        (around((0, 180), 0.3), (0.5, 0.5), 2, 300, 3.84, 3.87, 0.1),
+        (around(TURNED, 0.3), (0.5, 0.5, 0, 0), 2, 300, 5.00, 5.06, 0.1),
+        (around(TURNED, 0.3), (0.5, 0.5, 0, 0), 2, 100, 5.00, 6.18, 0.25),  # the sides of the square are still near
+        (around(TURNED[:3], 0.35), (0.5, 0.5, 0), 3, 300, 5.138, 5.136, 0.1),
+        (from_centre((45, 135), 0.3), (1, 0, 0), 3, 300, 4.231, 4.241, 0.1),
+        (from_centre((0, 180), 0.3), (1, 0, 0), 2, 300, 3.84, 3.88, 0.1),
+        (from_centre((45, 165, 285), 0.35), (1, 0, 0, 0), 2, 500, 4.53, 4.41, 0.1),
+        (from_centre(HEXAGON, 0.3), np.eye(7)[0], 2, 500, 5.49, 5.51, 0.1),
+        (around(HEXAGON, 0.3), np.full(6, 1 / 6), 3, 300, 5.99, 6.03, 0.1),
+    ],
+    ids=["segment", "crossing", "crossing, small N", "edge", "vertex", "2 rays", "3 rays", "6 rays", "inside"],
+)
+def test_exact_points_and_their_limits(rows, alpha, sparsity, n_samples, limit, exact, near):
+    """The exact 95 % point of 2N·KL is within `near` of a number, its limit within 0.02: P at either side of δ = .05.
+
+    Points are those of lattices: they move by up to 0.1 with the angle of the rows, and those of neighbouring degrees
+    of freedom are 0.4 away and more.
+    """
+    assert limit_point(rows, alpha, sparsity, 0.05) == pytest.approx(limit, abs=0.02)
+    below, above = (mixture_failure(rows, alpha, sparsity, n_samples, x / (2 * n_samples)) for x in
+                    (exact - near, exact + near))  # fmt: skip
+    assert below.low > 0.05
+    assert above.high <= 0.05
 
 
 def test_a_support_that_cannot_mix_the_truth_does_not_count():
