@@ -117,16 +117,14 @@ def test_rows_that_are_given_travel_to_the_workers_which_have_one_thread(connect
 
 
 def test_a_worker_killed_amid_its_trials_changes_nothing(connected, address, whole, specification, tmp_path):
-    folder, here, n_batches = whole
+    folder, here, _ = whole
     killed = []
     with Client(address) as client:
 
         def kill(done, cells, trials):
-            if trials and not killed:
-                assert trials < 32 * n_batches / 2
-                busy = {worker: len(tasks) for worker, tasks in client.processing().items()}
+            busy = {worker: len(tasks) for worker, tasks in client.processing().items() if tasks}
+            if trials and busy and not killed:
                 worker = max(busy, key=busy.get)
-                assert busy[worker] > 1
                 killed.append(client.run(os.getpid, workers=[worker])[worker])
                 os.kill(killed[0], signal.SIGKILL)
 
