@@ -148,6 +148,15 @@ def test_laws_that_one_answer_serves_need_no_sample():
     assert apart.failures(np.array([0])).low == pytest.approx(0.75)
 
 
+def test_laws_that_agree_to_eight_digits_are_not_taken_for_served():
+    first = np.array([0.9985297932753533, 0.9985298079774205])
+    case = PackingCase(np.column_stack([first, 1 - first]), 1.8386329800797052e-14, 0.15)
+    assert case.failures(np.array([0])).low == pytest.approx(0.5)
+    assert divergence_from_each(case.laws, case.laws[0])[1] == pytest.approx(
+        (first[1] - first[0]) ** 2 / (2 * first[0] * (1 - first[0])), rel=1e-4
+    )
+
+
 def test_packings_allow_the_best_of_several_estimators():
     laws_apart = np.array([[0.2, 0.8], [0.8, 0.2]])
     case = PackingCase(laws_apart, 0.15, 0.05)
