@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
@@ -118,23 +118,31 @@ def test_rows_that_are_given_travel_to_the_workers_which_have_one_thread(connect
 
 def test_a_worker_killed_amid_its_trials_changes_nothing(connected, address, whole, specification, tmp_path):
     folder, here, _ = whole
-    killed = []
-    with Client(address) as client:
+    killed = tmp_path / "killed"
 
-        def kill(done, cells, trials):
-            busy = {worker: len(tasks) for worker, tasks in client.processing().items() if tasks}
-            if trials and busy and not killed:
-                worker = max(busy, key=busy.get)
-                killed.append(client.run(os.getpid, workers=[worker])[worker])
-                os.kill(killed[0], signal.SIGKILL)
+    def deadly(function, *arguments):
+        if not killed.exists():
+            killed.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments)
 
-        with connected.ready(specification) as executor:
-            outcome = run(tmp_path, specification, executor, on_progress=kill)
-        assert killed
-        assert killed[0] not in process_ids(client)
-        client.wait_for_workers(2, timeout=120)  # the cluster is as it was, for the next test
+    class Deadly(Executor):
+        """Has the worker that is given the tenth call killed while it has it."""
+
+        def __init__(self, executor):
+            self.executor, self.n_calls = executor, 0
+
+        def submit(self, function, /, *arguments):
+            self.n_calls += 1
+            return self.executor.submit(*([deadly] if self.n_calls == 10 else []), function, *arguments)
+
+    with connected.ready(specification) as executor:
+        outcome = run(tmp_path, specification, Deadly(executor))
     assert outcome == here
     assert stored(tmp_path) == stored(folder)
+    with Client(address) as client:
+        assert int(killed.read_text()) not in process_ids(client)
+        client.wait_for_workers(2, timeout=120)  # the cluster is as it was, for the next test
 
 
 def test_an_interrupt_cancels_what_is_left_and_leaves_the_cluster_alone(address, tmp_path, monkeypatch, capsys):
