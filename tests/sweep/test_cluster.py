@@ -164,7 +164,7 @@ def test_an_interrupt_cancels_what_is_left_and_leaves_the_cluster_alone(address,
         wait_until(lambda: started.poll() is not None or tasks_left(client) > 2)
         assert started.poll() is None, started.stderr.read()
         started.send_signal(signal.SIGINT)
-        _, error = started.communicate(timeout=60)
+        _, error = started.communicate(timeout=120)
         assert started.returncode == 130, error
         assert error == "stopped; the same command goes on from here\n"
         assert wait_until(lambda: tasks_left(client) == 0)
