@@ -39,7 +39,22 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> Array:
     0.510826
     """
     p, q = _pair(p, q)
-    return _excess(p, q).sum(axis=-1)
+    return kl_of(p, q)
+
+
+def kl_of(p: Array, q: Array) -> Array:
+    """`kl_divergence` of laws (..., J) that are known to be laws; keeps its digits for p next to q.
+
+    Summed is ``p log(p/q) − p + q`` ≥ 0, by its series in p/q − 1 where that is small.
+    """
+    gap = p - q
+    close = np.abs(gap) <= q / 2
+    x = np.divide(gap, q, out=np.zeros_like(gap), where=close & (q > 0))  # p/q − 1
+    near = np.abs(x) < 1e-4
+    y = np.where(near, x, 0.0)
+    series = y**2 * (1 / 2 - y * (1 / 6 - y * (1 / 12 - y / 20)))
+    terms = q * np.where(near, series, (1 + x) * np.log1p(x) - x)
+    return np.asarray(np.where(close, terms, rel_entr(p, q) - gap).sum(axis=-1))
 
 
 def squared_hellinger(p: ArrayLike, q: ArrayLike) -> Array:
@@ -165,18 +180,6 @@ def largest_kl(ratio: float) -> float:
     """Largest KL between two laws of density ratio at most c: ``L·tanh(L/2)`` with L = log c (nats)."""
     log_ratio = math.log(ratio)
     return math.inf if math.isinf(log_ratio) else log_ratio * math.tanh(log_ratio / 2)
-
-
-def _excess(p: Array, q: Array) -> Array:
-    """``p log(p/q) − p + q`` >= 0, which sums to KL over outcomes; keeps its digits for p next to q."""
-    gap = p - q
-    close = np.abs(gap) <= q / 2
-    x = np.divide(gap, q, out=np.zeros_like(gap), where=close & (q > 0))  # p/q − 1
-    near = np.abs(x) < 1e-4
-    y = np.where(near, x, 0.0)
-    series = y**2 * (1 / 2 - y * (1 / 6 - y * (1 / 12 - y / 20)))
-    terms = q * np.where(near, series, (1 + x) * np.log1p(x) - x)
-    return np.where(close, terms, rel_entr(p, q) - gap)
 
 
 def _pair(p: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:

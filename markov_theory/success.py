@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
 from markov_theory._checks import Array, open_unit, whole
@@ -47,7 +48,6 @@ def failure_bounds(n_failures: int, n_trials: int, level: float) -> tuple[float,
 
 def decreasing_fit(values: ArrayLike, weights: ArrayLike) -> Array:
     """Least-squares decreasing fit to a sequence (pool adjacent violators), used to steer and to interpolate."""
-    from sklearn.isotonic import IsotonicRegression
-
-    y = np.asarray(values, dtype=float)
-    return IsotonicRegression(increasing=False).fit_transform(np.arange(y.size), y, sample_weight=weights)
+    return np.asarray(
+        isotonic_regression(np.asarray(values, float), weights=np.asarray(weights, float), increasing=False).x
+    )

@@ -146,19 +146,3 @@ def middle_exponent(p: Array, q: Array) -> Array:
     with np.errstate(divide="ignore"):
         far = -np.log(np.sqrt(p * q).sum(axis=1))
     return np.where(deficit < 0.5, -np.log1p(-np.minimum(deficit, 0.75)), far)
-
-
-def spread_about(laws: Array, centre: Array) -> Array:
-    """``KL(p‖m)`` (nats) of laws (..., J) to a centre m that is positive wherever they are.
-
-    Summed as ``Σ m·[(1+x)log(1+x) − x]``, x = p/m − 1, which keeps its digits for laws next to the centre.
-    """
-    gap = laws - centre
-    live = np.broadcast_to(centre > 0, gap.shape)
-    relative = np.divide(gap, centre, out=np.zeros_like(gap), where=live)
-    logs = np.log1p(relative, out=np.zeros_like(gap), where=relative > -1)
-    near = np.abs(relative) < 1e-4
-    x = np.where(near, relative, 0.0)
-    series = x**2 * (1 / 2 - x * (1 / 6 - x * (1 / 12 - x / 20)))
-    terms = np.where(near, series, (1 + relative) * logs - relative)
-    return (centre * terms).sum(axis=-1)

@@ -16,8 +16,8 @@ from scipy.special import entr, logsumexp
 from markov_theory import _checks
 from markov_theory._checks import Array
 from markov_theory.bounds.base import Bound, least_integer, round_down, round_up
-from markov_theory.bounds.exponents import middle_exponents, pairwise_chernoff, spread_about
-from markov_theory.divergences import kappa
+from markov_theory.bounds.exponents import middle_exponents, pairwise_chernoff
+from markov_theory.divergences import kappa, kl_of
 
 
 class O1(Bound):
@@ -93,12 +93,7 @@ class O2(Bound):
     @staticmethod
     def n_samples(n_tokens: int, density_ratio: float, margin: float, delta: float) -> float:
         """Return N; 0 for a single row, ``inf`` for duplicates (γ = 0) or c = ∞."""
-        n_others, delta = _others(n_tokens, margin, delta)
-        if n_others == 0:
-            return 0.0
-        if margin == 0 or math.isinf(density_ratio):
-            return math.inf
-        return round_up(2 * kappa(density_ratio) / margin * math.log(n_others / delta))
+        return _by_hellinger(n_tokens, kappa(density_ratio), margin, delta)
 
 
 class O2Plus(Bound):
@@ -134,12 +129,17 @@ class O2Plus(Bound):
     @staticmethod
     def n_samples(n_tokens: int, density_ratio: float, margin: float, delta: float) -> float:
         """Return N; 0 for a single row, ``inf`` for duplicates (γ = 0) or c = ∞."""
-        n_others, delta = _others(n_tokens, margin, delta)
-        if n_others == 0:
-            return 0.0
-        if margin == 0 or math.isinf(density_ratio):
-            return math.inf
-        return round_up(2 * mean_kappa(density_ratio) / margin * math.log(n_others / delta))
+        return _by_hellinger(n_tokens, mean_kappa(density_ratio), margin, delta)
+
+
+def _by_hellinger(n_tokens: int, constant: float, margin: float, delta: float) -> float:
+    """``(2k/γ)·log((T−1)/δ)`` for rows at ``H² ≥ γ/k``."""
+    n_others, delta = _others(n_tokens, margin, delta)
+    if n_others == 0:
+        return 0.0
+    if margin == 0 or math.isinf(constant):
+        return math.inf
+    return round_up(2 * constant / margin * math.log(n_others / delta))
 
 
 def mean_kappa(ratio: float) -> float:
@@ -288,7 +288,7 @@ def fano(laws: Array, delta: float) -> float:
         return 0.0
     entropy = float(entr(delta) + entr(1 - delta))
     information = max(0.0, math.log(n_laws) - entropy - delta * math.log(n_laws - 1))
-    spread = float(spread_about(laws, laws.mean(axis=0)).mean())
+    spread = float(kl_of(laws, laws.mean(axis=0)).mean())
     return math.inf if spread == 0 else information / spread
 
 

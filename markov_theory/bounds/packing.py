@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from markov_theory import _checks
 from markov_theory._checks import Array
 from markov_theory.bounds.base import Bound, round_down
-from markov_theory.bounds.exponents import spread_about
 from markov_theory.bounds.one_to_one import fano
+from markov_theory.divergences import kl_of
 from markov_theory.randomness import named_generator
 
 _MARGIN = 1 + 1e-9  # a certified divergence exceeds ε by more than rounding
@@ -68,7 +68,7 @@ class S4(Bound):
 def halfway_divergence(law: Array, others: Array) -> Array:
     """``JS_{1/2}(p, q) = ½KL(p‖m) + ½KL(q‖m)``, m = (p+q)/2, of one law (J,) to others (M, J); nats."""
     middle = (law + others) / 2
-    return (spread_about(np.broadcast_to(law, others.shape), middle) + spread_about(others, middle)) / 2
+    return (kl_of(law, middle) + kl_of(others, middle)) / 2
 
 
 def greedy_packing(

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 from markov_theory import _checks
 from markov_theory._checks import Array, IntArray
 from markov_theory.bounds.base import Bound, least_integer, round_down
-from markov_theory.bounds.exponents import spread_about
 from markov_theory.bounds.one_to_one import O4
 from markov_theory.bounds.sparse import hellinger_net, log_binomial
 from markov_theory.bounds.support_programs import WrongSupports, log_regret, wrong_supports
-from markov_theory.divergences import kappa
+from markov_theory.divergences import kappa, kl_of
 from markov_theory.solvers.relaxation import projection_weights
 
 MAX_SUPPORTS = 10_000
@@ -281,12 +280,8 @@ def _to_tell_apart(law: Array, rival: Array, delta: float) -> float:
 
 
 def _nearest(pair: Array) -> float:
-    """The smaller KL between two laws, from above; `spread_about` keeps its digits where the two nearly agree."""
-    found = [
-        math.inf if ((law > 0) & (other == 0)).any() else float(spread_about(law, other)) * (1 + 1e-9)
-        for law, other in (pair, pair[::-1])
-    ]
-    return min(found)
+    """The smaller KL between two laws, from above."""
+    return float(min(kl_of(*pair), kl_of(*pair[::-1]))) * (1 + 1e-9)
 
 
 def _rivals(P: Array, alpha: Array) -> list[Array]:

@@ -17,9 +17,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.optimize import isotonic_regression
-
-from markov_theory.success import failure_bounds
+from markov_theory.success import decreasing_fit, failure_bounds
 
 BATCH = 32
 STEPS_PER_OCTAVE = 16
@@ -150,7 +148,7 @@ class FailureCurve:
         """Where the decreasing fit to the failure rates crosses δ, log-linear between points; ``inf`` if nowhere."""
         n = sorted(self.points)
         rates = [self.points[k][1] / self.points[k][0] for k in n]
-        fit = isotonic_regression(rates, weights=[self.points[k][0] for k in n], increasing=False).x
+        fit = decreasing_fit(rates, [self.points[k][0] for k in n])
         delta = self.design.delta
         first = next((i for i, rate in enumerate(fit) if rate <= delta), None)
         if first is None:

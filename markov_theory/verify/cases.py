@@ -16,8 +16,8 @@ import numpy as np
 from markov_theory._checks import Array, IntArray
 from markov_theory.bounds import O3
 from markov_theory.bounds.base import Bound
-from markov_theory.bounds.exponents import spread_about
 from markov_theory.dictionary import Dictionary
+from markov_theory.divergences import kl_of
 from markov_theory.instance import Instance
 from markov_theory.verify.exact import ROUNDING, row_failure
 from markov_theory.verify.mixtures import mixture_failure
@@ -275,7 +275,7 @@ class PackingCase(Case):
 
     @cached_property
     def _one_serves_all(self) -> bool:
-        return float(divergence_from_each(self.laws, centre(self.laws)).max()) <= self.given["epsilon"] * (1 - NEARLY)
+        return float(kl_of(self.laws, centre(self.laws)).max()) <= self.given["epsilon"] * (1 - NEARLY)
 
     def describe(self) -> dict[str, Any]:
         """See `Case`."""
@@ -286,14 +286,9 @@ def centre(laws: Array, n_steps: int = 60) -> Array:
     """Law whose greatest KL from the given laws is nearly least (Blahut and Arimoto)."""
     weights = np.full(laws.shape[0], 1 / laws.shape[0])
     for _ in range(n_steps):
-        weights = weights * np.exp(divergence_from_each(laws, weights @ laws))
+        weights = weights * np.exp(kl_of(laws, weights @ laws))
         weights /= weights.sum()
     return np.asarray(weights @ laws)
-
-
-def divergence_from_each(laws: Array, one: Array) -> Array:
-    """KL of each of several laws (M, J) to one (nats), shape (M,); its digits are kept for laws next to each other."""
-    return np.where((laws > 0) & (one == 0), np.inf, 0.0).sum(axis=1) + spread_about(laws, one)
 
 
 def table_reach(laws: Array, most: int) -> float:

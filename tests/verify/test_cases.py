@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.special import rel_entr
 from scipy.stats import binom, multinomial
 
+from markov_theory.divergences import kl_of
 from markov_theory.randomness import named_generator
 from markov_theory.solvers.softmax_head import embedding_mle
-from markov_theory.verify.cases import MixtureCase, PackedCase, PackingCase, RowsCase, centre, divergence_from_each
+from markov_theory.verify.cases import MixtureCase, PackedCase, PackingCase, RowsCase, centre
 from markov_theory.verify.embedding_cases import CoinCase, ExponentialCase, LogisticCase
 from markov_theory.verify.exact import one_to_one_failure
 from markov_theory.verify.families import families
@@ -141,7 +142,7 @@ def test_exposure_by_enumeration(odds, needed, n_chances, total):
 
 def test_laws_that_one_answer_serves_need_no_sample():
     packed = np.full((4, 4), 0.2) + 0.2 * np.eye(4)
-    assert divergence_from_each(packed, centre(packed)) == pytest.approx(0.0541, abs=1e-3)
+    assert kl_of(packed, centre(packed)) == pytest.approx(0.0541, abs=1e-3)
     served = PackingCase(packed, 0.0542, 0.05, 10_000)
     assert served.failures(np.array([0, 3])).low.tolist() == [0, 0]
     apart = PackingCase(packed, 0.03, 0.05, 10_000)
@@ -152,7 +153,7 @@ def test_laws_that_agree_to_eight_digits_are_not_taken_for_served():
     first = np.array([0.9985297932753533, 0.9985298079774205])
     case = PackingCase(np.column_stack([first, 1 - first]), 1.8386329800797052e-14, 0.15)
     assert case.failures(np.array([0])).low == pytest.approx(0.5)
-    assert divergence_from_each(case.laws, case.laws[0])[1] == pytest.approx(
+    assert kl_of(case.laws, case.laws[0])[1] == pytest.approx(
         (first[1] - first[0]) ** 2 / (2 * first[0] * (1 - first[0])), rel=1e-4
     )
 
