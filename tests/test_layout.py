@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "markov_theory"
 # From the top down: a module imports only from lines above its own, and within its own line.
 ORDER = (
-    ("_checks", "_compile", "_processes", "_progress"),
+    ("_checks", "_command", "_compile", "_processes", "_progress"),
     ("randomness", "divergences", "caratheodory"),
     ("chain", "dictionary"),
     ("higher_order", "higher_order_families"),
@@ -22,7 +22,7 @@ ORDER = (
     ("bounds",),
     ("estimators",),
     ("corpus",),
-    ("success",),
+    ("success", "provenance"),
     ("verify",),
     ("plots",),
     ("sweep",),

@@ -13,13 +13,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from markov_theory._command import CommandParser, complain
 from markov_theory._progress import progress
 from markov_theory.dependence.arms import ARMS
 from markov_theory.dependence.figure import dependence_figure
 from markov_theory.dependence.run import Judged, judge_all, measure_all, records, save, tasks_of
 from markov_theory.dependence.series import Effort, Setting
 from markov_theory.plots import save_figure
-from markov_theory.sweep.arguments import OneLineParser
 from markov_theory.sweep.grid import parse_range
 from markov_theory.verify.verdict import VIOLATED
 
@@ -41,13 +41,7 @@ exit code: 0; 1 a prediction is violated or a measurement failed; 2 wrong input;
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    p = OneLineParser(
-        prog="python -m markov_theory.dependence",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.dependence", description=DESCRIPTION, epilog=EPILOGUE)
 
     def add(flag: str, words: str, **options: Any) -> None:
         p.add_argument(flag, help=words, **options)
@@ -76,19 +70,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = arguments.out or Path("results") / _folder_name(numbers, setting)
         folder.mkdir(parents=True, exist_ok=True)
     except (ValueError, TypeError, FileExistsError, NotADirectoryError) as error:
-        return _complain(error, 2)
+        return complain(error, 2)
     try:
         return _run(numbers, setting, arguments.jobs, folder)
     except (OSError, RuntimeError, ArithmeticError) as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return code
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:

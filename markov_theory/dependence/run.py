@@ -17,7 +17,7 @@ from markov_theory._processes import apply_all
 from markov_theory.dependence.arms import ARMS, MEASURES
 from markov_theory.dependence.decision import Growth, Observations, Rule
 from markov_theory.dependence.series import Arm, Claim, Measured, Setting
-from markov_theory.verify.report import versions
+from markov_theory.provenance import versions
 from markov_theory.verify.verdict import VIOLATED
 
 

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.progress import Progress
 
+from markov_theory._command import complain
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
@@ -28,9 +30,9 @@ def run(command: Callable[[argparse.Namespace], int], options: argparse.Namespac
     try:
         return command(options)
     except (ValueError, TypeError) as error:
-        return _complain(error, 2)
+        return complain(error, 2)
     except (ImportError, OSError, RuntimeError, MemoryError) as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -96,9 +98,3 @@ def publish(path: Path, write: Callable[[Path], Any]) -> None:
         partial = Path(folder) / path.name
         write(partial)
         partial.replace(path)
-
-
-def _complain(error: BaseException, status: int) -> int:
-    message = " ".join(str(error).split()) or type(error).__name__
-    print(f"error: {message}", file=sys.stderr)
-    return status

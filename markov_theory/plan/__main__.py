@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from markov_theory._command import complain
 from markov_theory._progress import progress
 from markov_theory.plan import screen
 from markov_theory.plan.arguments import parser, rows_of, wanted_of
@@ -44,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.json is not None:
             arguments.json.write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     except (ValueError, TypeError, FileNotFoundError) as error:
-        return _complain(error, 2)
+        return complain(error, 2)
     except (OSError, RuntimeError, ArithmeticError) as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
@@ -57,11 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check_writable(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise ValueError(f"--json: there is no folder for a file {path}, or it is a folder itself")
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return code
 
 
 if __name__ == "__main__":

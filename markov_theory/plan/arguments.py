@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from markov_theory._checks import Array, positive
+from markov_theory._command import CommandParser
 from markov_theory.corpus import EXPOSURES
 from markov_theory.dictionary import Dictionary
 from markov_theory.instance import Instance
 from markov_theory.plan.requirements import ESTIMATOR_NAMES
 from markov_theory.plan.truths import Wanted, nearest_mixture
 from markov_theory.sweep import source
-from markov_theory.sweep.arguments import OneLineParser
 from markov_theory.sweep.axes import AXES, Point
 from markov_theory.sweep.problems.mixture import Mixture
 
@@ -45,13 +45,7 @@ exit code: 0; 1 trials refute the recommended number; 2 wrong input; 130 interru
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser; every option's help names its unit and default."""
-    p = OneLineParser(
-        prog="python -m markov_theory.plan",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.plan", description=DESCRIPTION, epilog=EPILOGUE)
     _add_question(p.add_argument_group("what is to be learned"))
     _add_corpus(p.add_argument_group("corpus"))
     _add_dictionary(p.add_argument_group("dictionary"))

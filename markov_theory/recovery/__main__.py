@@ -16,16 +16,16 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from markov_theory._command import CommandParser, complain
 from markov_theory._progress import progress
 from markov_theory.families import Family
 from markov_theory.plots import save_figure
+from markov_theory.provenance import versions
 from markov_theory.recovery.figure import recovery_figure
 from markov_theory.recovery.table import bound_table, half_line, judge_bounds, phase_table
 from markov_theory.recovery.trials import ESTIMATORS, Plan, cells_of, made_rows, run_all
-from markov_theory.sweep.arguments import OneLineParser
 from markov_theory.sweep.grid import parse_range
 from markov_theory.sweep.screen import samples
-from markov_theory.verify.report import versions
 from markov_theory.verify.verdict import VIOLATED
 
 DESCRIPTION = """\
@@ -45,13 +45,7 @@ exit code: 0; 1 a bound is violated or a cell failed; 2 wrong input; 130 interru
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    p = OneLineParser(
-        prog="python -m markov_theory.recovery",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.recovery", description=DESCRIPTION, epilog=EPILOGUE)
 
     def add(flag: str, words: str, **options: Any) -> None:
         p.add_argument(flag, help=words + " (default %(default)s)", **options)
@@ -83,19 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = arguments.out or Path("results") / f"recovery-T{plan.tokens}-J{plan.outcomes}-{plan.seed}"
         folder.mkdir(parents=True, exist_ok=True)
     except (ValueError, TypeError, FileExistsError, NotADirectoryError) as error:
-        return _complain(error, 2)
+        return complain(error, 2)
     try:
         return _run(plan, arguments.jobs, folder)
     except (OSError, RuntimeError, ArithmeticError) as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return code
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from markov_theory._command import CommandParser, complain
 from markov_theory.report.page import render, write
 from markov_theory.report.sources import parts_of
-from markov_theory.sweep.arguments import OneLineParser
 
 DESCRIPTION = """\
 One self-contained HTML page from stored results: verdicts with their error probabilities, figures, tables that sort by
@@ -26,13 +26,7 @@ PAGE = "report.html"
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    p = OneLineParser(
-        prog="python -m markov_theory.report",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.report", description=DESCRIPTION, epilog=EPILOGUE)
     p.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="folder of a sweep or a verification, "
                    "folder of such folders, or the JSON of a plan")  # fmt: skip
     p.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: {PAGE} in the first folder)")
@@ -51,11 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         title = arguments.title or "Results of " + ", ".join(dict.fromkeys(part.name for part in parts))
         page = render(parts, title)
     except (ValueError, TypeError, OSError) as error:
-        return _complain(error, 2)
+        return complain(error, 2)
     try:
         write(page, out)
     except OSError as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     for part in parts:
         print(f"{part.name} ({part.kind}): {part.verdict.text}: {part.summary}")
     print(f"written: {out}")
@@ -65,11 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check_writable(out: Path) -> None:
     if out.suffix.lower() not in (".html", ".htm") or out.is_dir() or (out.parent != out and not out.parent.is_dir()):
         raise ValueError(f"--out must be a file .html in a folder that exists, got {out}")
-
-
-def _complain(error: Exception, code: int) -> int:
-    print("error: " + " ".join(str(error).split()), file=sys.stderr)
-    return code
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from markov_theory.provenance import FINISHED, UNDER_WAY
 from markov_theory.report.content import Table, table
-from markov_theory.verify.report import FINISHED, UNDER_WAY
 
 Runs = Sequence[Mapping[str, Any]]
 UNKNOWN = "not recorded"

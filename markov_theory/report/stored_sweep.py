@@ -14,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from markov_theory.provenance import runs
 from markov_theory.report.provenance import same_version
 from markov_theory.sweep.axes import AXES, LARGEST, Axis, as_text
 from markov_theory.sweep.store import SEPARATOR
-from markov_theory.verify.report import runs
 
 STORE = "trials.sqlite"
 TRIED = (
@@ -57,7 +57,7 @@ class StoredSweep:
     specification : str
         ``sweep.toml``; ``""`` if there is none.
     runs : list of dict
-        See `markov_theory.verify.report.recorded`.
+        See `markov_theory.provenance.recorded`.
     """
 
     folder: Path

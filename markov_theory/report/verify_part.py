@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from markov_theory.provenance import runs
 from markov_theory.report.content import (
     BAD,
     GOOD,
@@ -28,7 +29,7 @@ from markov_theory.report.provenance import (
     version_fact,
 )
 from markov_theory.verify.claims import LEVEL, Finding
-from markov_theory.verify.report import decisive, load, runs
+from markov_theory.verify.report import decisive, load
 from markov_theory.verify.verdict import FAILED, HOLDS, INCONCLUSIVE, VIOLATED
 
 KILLED, SURVIVED = "refuted", "not refuted"

@@ -16,7 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
+from markov_theory._command import complain
 from markov_theory._compile import COMPILED
+from markov_theory._progress import progress
+from markov_theory.provenance import recorded
 from markov_theory.sweep import engine, extension, results, screen
 from markov_theory.sweep.arguments import PRESETS, options_of, parser, scheduler_of
 from markov_theory.sweep.axes import AXES, as_text
@@ -25,9 +28,9 @@ from markov_theory.sweep.setup import Setup, set_up
 from markov_theory.sweep.specfile import read_sweeps, write_sweep
 from markov_theory.sweep.store import Store
 from markov_theory.sweep.trials import compile_estimators
-from markov_theory.verify.report import recorded
 
 HUGE_RATIO = 1e6
+LOCATING = "locating N*"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 opened.enter_context(closing(Store(one.out, one.specification, arguments.extend))) for one in setups
             ]
         except (ValueError, TypeError, FileNotFoundError, FileExistsError, NotADirectoryError) as error:
-            return _complain(error, 2)
+            return complain(error, 2)
         worst = 0
         for one, store in zip(setups, stores, strict=True):
             if one.name:
@@ -56,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 break
         return worst
     except (OSError, RuntimeError, ArithmeticError, sqlite3.Error) as error:
-        return _complain(error, 1)
+        return complain(error, 1)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
@@ -69,15 +72,10 @@ def _preset(arguments: argparse.Namespace) -> int:
     usual = vars(parser().parse_args([]))
     given = {name: value for name, value in vars(arguments).items() if value != usual[name] and name != "preset"}
     if beside := sorted(given.keys() - {"seed", "jobs", "out"}):
-        return _complain(ValueError(f"--{beside[0].replace('_', '-')} does not go with --preset {arguments.preset}"), 2)
+        return complain(ValueError(f"--{beside[0].replace('_', '-')} does not go with --preset {arguments.preset}"), 2)
     flags = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     command: int = import_module(f"markov_theory.{PRESETS[arguments.preset]}.__main__").main(flags)
     return command
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return code
 
 
 def _workers(
@@ -136,9 +134,13 @@ def _measure(one: Setup, store: Store, workers: engine.Processes | Cluster, fail
     with (
         recorded(store.path.parent, "sweep", command, workers.n_workers, **about) as run,
         workers.ready(specification, one.given) as executor,
-        screen.progress(errors) as update,
+        progress(LOCATING) as update,
     ):
-        outcome = engine.run_sweep(specification, store, executor, update, one.bounds.checks, fail_fast)
+
+        def show(done: int, cells: int, trials: int) -> None:
+            update(done, cells, f"{LOCATING} ({trials:,} trials)")
+
+        outcome = engine.run_sweep(specification, store, executor, show, one.bounds.checks, fail_fast)
         run["failed"] = [[str(point), truth, name, error] for (point, truth, name), error in outcome.errors.items()]
     for (point, truth, name), error in outcome.errors.items():
         print(f"error: {point}, truth {truth}, {name}: {error}; run the command again to retry", file=sys.stderr)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from markov_theory._command import CommandParser
 from markov_theory.estimators import ESTIMATORS
 from markov_theory.sweep import source
 from markov_theory.sweep.problems import PROBLEMS
@@ -42,23 +43,9 @@ examples:
 exit code: 0; 1 a bound is violated or a cell failed; 2 wrong input; 130 interrupted"""
 
 
-class OneLineParser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line."""
-
-    def error(self, message: str) -> Any:
-        """Print the message alone; exit with code 2."""
-        self.exit(2, f"error: {message}\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """Build the parser; every option's help names its unit and default."""
-    p = OneLineParser(
-        prog="python -m markov_theory.sweep",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.sweep", description=DESCRIPTION, epilog=EPILOGUE)
     _add_axes(p.add_argument_group("axes (a value or a range)"))
     _add_kinds(p.add_argument_group("other kinds of problem (a value or a range)"))
     _add_measurement(p.add_argument_group("measurement"))

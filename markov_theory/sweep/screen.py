@@ -1,14 +1,10 @@
-"""What a sweep shows: progress, tables on screen, the fits in words."""
+"""What a sweep shows: tables on screen, the fits and the pace in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pandas as pd
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from markov_theory.sweep.axes import Axis, as_text
@@ -100,16 +96,3 @@ def effort_line(effort: Effort, n_workers: int | None) -> str:
         f"{effort.n_trials:,} of them now, in {effort.duration:.1f} s: {rate:,.0f} trials/s; "
         f"{busy:.2f} workers at work on average{share}"
     )
-
-
-@contextmanager
-def progress(console: Console) -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar on a terminal; silence elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("locating N*")
-
-        def update(done: int, cells: int, trials: int) -> None:
-            bar.update(task, completed=done, total=cells, description=f"locating N* ({trials:,} trials)")
-
-        yield update

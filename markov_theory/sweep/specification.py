@@ -26,8 +26,9 @@ from markov_theory.sweep.sample_complexity import BATCH, Design
 
 DISPLAY = (
     "screen.py", "results.py", "table.py", "growth.py", "arguments.py", "setup.py", "specfile.py", "__main__.py",
+    "_command.py", "_progress.py",
 )  # fmt: skip
-ELSEWHERE = ("llm", "plots.py", "bounds", "verify", "plan", "report", "dependence", "recovery", "_progress.py")
+ELSEWHERE = ("llm", "plots.py", "provenance.py", "bounds", "verify", "plan", "report", "dependence", "recovery")
 MOST_REACH = 64
 Cell = tuple[Point, int, str]
 

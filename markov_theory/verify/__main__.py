@@ -7,17 +7,17 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from markov_theory._command import CommandParser, complain
+from markov_theory._progress import progress
 from markov_theory.bounds import BOUNDS
 from markov_theory.bounds.base import Bound
-from markov_theory.sweep.arguments import OneLineParser
+from markov_theory.provenance import recorded
 from markov_theory.sweep.extension import resolve
 from markov_theory.verify import report, statements
 from markov_theory.verify.claims import Claim, Finding, Settings, select
@@ -47,13 +47,7 @@ exit code: 0; 1 a claim or a bound of your own is violated (with --mutants: a pl
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    p = OneLineParser(
-        prog="python -m markov_theory.verify",
-        description=DESCRIPTION,
-        epilog=EPILOGUE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    p = CommandParser(prog="python -m markov_theory.verify", description=DESCRIPTION, epilog=EPILOGUE)
 
     def add(flag: str, words: str, **options: Any) -> None:
         p.add_argument(flag, help=words, **options)
@@ -89,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         run = _run_mutants if arguments.mutants else _run_claims
         return run(settings, own, arguments.claims, arguments.jobs, folder, command)
     except (ValueError, TypeError, FileExistsError, NotADirectoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return complain(error, 2)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
@@ -105,7 +98,7 @@ def _run_claims(
     settings: Settings, own: list[type[Bound]], patterns: str | None, n_jobs: int, folder: Path, command: str
 ) -> int:
     claims = select(registry(own), patterns)
-    with report.recorded(folder, "claims", command, n_jobs), _progress("checking") as update:
+    with recorded(folder, "claims", command, n_jobs), progress("checking") as update:
         tasks = [Task("claim", claim.label) for claim in claims]
         found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
     findings = settle([finding for finding in found if isinstance(finding, Finding)])
@@ -133,7 +126,7 @@ def _run_mutants(
     tried: list[Claim | Mutant] = [*(claims if own else planted)]
     tasks = [Task("mutant" if isinstance(t, Mutant) else "claim", report.name_of(t)) for t in tried]
     tasks += [Task("factor", label) for label in [*bounds, *inequalities]]
-    with report.recorded(folder, "mutants", command, n_jobs), _progress("refuting") as update:
+    with recorded(folder, "mutants", command, n_jobs), progress("refuting") as update:
         found = perform_all(tasks, settings, own, n_jobs, lambda done: update(done, len(tasks)))
     findings = [finding for finding in found if isinstance(finding, Finding)][: len(tried)]
     rows = list(zip(tried, findings, strict=True))
@@ -153,16 +146,6 @@ def _run_mutants(
 
 def _say(console: Console, line: str) -> None:
     console.print(line, soft_wrap=True, highlight=False)
-
-
-@contextmanager
-def _progress(words: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on a terminal; silence elsewhere."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(words)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 if __name__ == "__main__":

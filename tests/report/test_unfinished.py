@@ -10,10 +10,10 @@ import sys
 import pandas as pd
 import pytest
 
+from markov_theory.provenance import recorded, runs
 from markov_theory.sweep.__main__ import main as sweep_main
 from markov_theory.sweep.setup import set_up
 from markov_theory.sweep.store import Store
-from markov_theory.verify.report import recorded, runs
 from tests.report.conftest import FEW, SMALL, here
 
 TABLES = ("cells.csv", "cells.parquet", "summary.csv", "summary.parquet", "growth.json")
