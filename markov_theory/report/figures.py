@@ -37,7 +37,7 @@ def sample_complexity(stored: StoredSweep) -> tuple[Figure, ...]:
         _literal(summary),
         stored.only("epsilon"),
         stored.only("delta"),
-        _unmath(origins[0] if origins else stored.folder.resolve().name),
+        origins[0] if origins else stored.folder.resolve().name,
         axes=[Shown(axis.name, axis.symbol, axis.label, axis.log) for axis in stored.axes],
         kinds=known,
         fits=_literal(_fits(stored)),

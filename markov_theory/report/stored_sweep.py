@@ -98,6 +98,14 @@ class StoredSweep:
         return tuple(names[names.index("guarantee") + 1 : names.index("verdicts")])
 
     @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """Labels of what is judged at the truths themselves and is no bound."""
+        told = [] if self.cells is None else [word for text in self.cells["verdicts"] for word in text.split()]
+        return tuple(
+            label for label in dict.fromkeys(word.partition(":")[0] for word in told) if label not in self.labels
+        )
+
+    @cached_property
     def bounds(self) -> Mapping[str, dict[str, Any]]:
         """What each bound states, as far as a run recorded it."""
         return dict(self.last("bounds", {}))

@@ -55,7 +55,7 @@ def sweep_part(stored: StoredSweep) -> Part:
         summary=summary,
         date=run_date(stored.runs),
         warnings=tuple(warnings),
-        verdicts=(*_bound_table(stored), *_lacking_table(stored)),
+        verdicts=(*_bound_table(stored), *_statement_table(stored), *_lacking_table(stored)),
         errors=_error_words(stored),
         figures=sample_complexity(stored),
         fits=_fit_table(stored),
@@ -93,7 +93,7 @@ def _overall(counts: dict[str, int]) -> str:
 
 def _state(stored: StoredSweep) -> tuple[Cell, str, list[str]]:
     """The verdict on the sweep, a sentence, and what is not as it should be."""
-    counts = {label: _counts(stored, label) for label in stored.labels}
+    counts = {label: _counts(stored, label) for label in (*stored.labels, *stored.statements)}
     overall = [verdict for one in counts.values() if (verdict := _overall(one)) != UNTRIED]
     violated = [f"{label} at {count(one[VIOLATED], 'truth')}" for label, one in counts.items() if one[VIOLATED]]
     held = [label for label, one in counts.items() if _overall(one) == HOLDS]
@@ -147,6 +147,13 @@ def _bound_table(stored: StoredSweep) -> tuple[Table, ...]:
         table("Bounds, tried at N = bound", names, rows, meanings),
         table("What the bounds state", ("bound", "origin", "statement"), stated),
     )
+
+
+def _statement_table(stored: StoredSweep) -> tuple[Table, ...]:
+    counted = {label: _counts(stored, label) for label in stored.statements}
+    rows = [(label, verdict_cell(_overall(one)), *one.values()) for label, one in counted.items()]
+    meanings = dict.fromkeys(VERDICTS, "cells with this verdict")
+    return (table("Statements, checked exactly", ("statement", "verdict", *VERDICTS), rows, meanings),) if rows else ()
 
 
 def _bound_row(stored: StoredSweep, label: str, cells: pd.DataFrame) -> tuple[Any, ...]:

@@ -10,10 +10,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
+from markov_theory.bounds.higher_order import K1
 from markov_theory.report.__main__ import main
 from markov_theory.report.content import shown
-from tests.report.conftest import PICTURE, SCRIPT
+from markov_theory.report.figures import sample_complexity
+from markov_theory.report.stored_sweep import StoredSweep
+from tests.report.conftest import FEW, PICTURE, SCRIPT
 
 VERDICTS = ("holds", "violated", "inconclusive", "says nothing")
 
@@ -62,6 +66,27 @@ def test_a_violated_bound_leads(hostile, page):
     assert row["verdict"] == ("violated", "violated", "bad")
     assert row["violated"][0] == "2"
     assert "violated: few+ at 2 truths" in seen.text.split("Bounds, tried")[0]
+
+
+def test_a_violated_statement_that_is_no_bound_leads_too(swept, page, tmp_path, monkeypatch):
+    order = ("--order", "2", "--branching", "3", "--tokens", "8", "--s", "2", "--epsilon", "1e-2", "--delta", "0.2")
+    flags = (*order, *FEW, "--truths", "1", "--estimators", "oracle", "--out", tmp_path / "order")
+    with monkeypatch.context() as patch:
+        patch.setattr(K1, "sparsity", staticmethod(lambda order, branching, whole_entry=False: branching))
+        assert swept(*flags) == 1
+    seen = page(tmp_path / "order")
+    table = seen.table("Statements, checked exactly")
+    assert table.column("statement") == ["K1"]
+    assert table.tones("verdict") == ["bad"]
+    assert "violated: K1 at 1 truth" in seen.text.split("Statements, checked")[0]
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is(hostile, monkeypatch):
+    titles = []
+    monkeypatch.setattr(Figure, "suptitle", lambda self, text, **options: titles.append((text, options)))
+    sample_complexity(StoredSweep.read(hostile))
+    assert PICTURE in titles[0][0]
+    assert titles[0][1]["parse_math"] is False
 
 
 def test_error_probabilities_are_stated(made, verified, page):
