@@ -13,7 +13,6 @@ hard on purpose: a truth of more rows than s, and few samples for many rows.
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib.util
 import statistics
 import time
@@ -21,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from write_table import write_table
 
 from markov_theory.randomness import named_generator
 from markov_theory.solvers.best_subset import best_subset
@@ -144,19 +142,10 @@ def main() -> None:
     parser.add_argument("--scip-seconds", type=float, default=60.0, help="time limit of each SCIP run (default: 60)")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    console = Console(width=120)
     if pyscipopt is None:
-        console.print("pyscipopt is not installed: SCIP is left out")
+        print("pyscipopt is not installed: SCIP is left out")
     best_subset(*instance(8, 8, 100, 2, 0), 2)  # compile
-    table = Table(*COLUMNS)
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for case in CASES:
-            row = measure(case, options.instances, options.scip_seconds)
-            writer.writerow(row)
-            table.add_row(*row)
-    console.print(table)
+    write_table(COLUMNS, (measure(case, options.instances, options.scip_seconds) for case in CASES), options.output)
 
 
 if __name__ == "__main__":

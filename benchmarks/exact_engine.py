@@ -11,15 +11,13 @@ reach 1e6 tables a second for one-to-one mapping and 1e5 for mixtures.
 from __future__ import annotations
 
 import argparse
-import csv
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from write_table import write_table
 
 from markov_theory.randomness import named_generator
 from markov_theory.verify.exact import row_failure
@@ -78,15 +76,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each case (default: 5)")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    table = Table(*COLUMNS)
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for case in CASES:
-            row = measure(case, options.runs)
-            writer.writerow(row)
-            table.add_row(*row)
-    Console(width=120).print(table)
+    write_table(COLUMNS, (measure(case, options.runs) for case in CASES), options.output)
 
 
 if __name__ == "__main__":

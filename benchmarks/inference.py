@@ -11,12 +11,10 @@ calibrated. Shares have standard error at most 0.5/√trials. Written to benchma
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from write_table import write_table
 
 from markov_theory.estimators.inference import SAME, hull_statistics, hull_test, weight_intervals
 from markov_theory.families import make_dictionary
@@ -72,18 +70,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200, help="samples of each size (default: 200)")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    table = Table(*COLUMNS)
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for truth in TRUTHS:
-            for w in OUTSIDE:
-                for N in SAMPLES:
-                    row = measure(truth, N, w, options.trials)
-                    writer.writerow(row)
-                    file.flush()
-                    table.add_row(*row)
-    Console(width=140).print(table)
+    cases = ((truth, N, w) for truth in TRUTHS for w in OUTSIDE for N in SAMPLES)
+    write_table(COLUMNS, (measure(*case, options.trials) for case in cases), options.output)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,14 @@ benchmarks/matching_pursuit.csv.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import orthogonal_mp
+from write_table import write_table
 
 from markov_theory.randomness import named_generator
 from markov_theory.solvers.matching_pursuit import orthogonal_matching_pursuit, prepare_atoms
@@ -94,16 +92,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="timed rounds of each size (default: 5)")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    table = Table(*COLUMNS)
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for case in CASES:
-            row = measure(case, options.runs)
-            writer.writerow(row)
-            file.flush()
-            table.add_row(*row)
-    Console(width=160).print(table)
+    write_table(COLUMNS, (measure(case, options.runs) for case in CASES), options.output)
 
 
 if __name__ == "__main__":

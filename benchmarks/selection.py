@@ -10,13 +10,11 @@ pursuit *told* s finds the support. Shares have standard error at most 0.5/√tr
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from write_table import write_table
 
 from markov_theory.families import make_dictionary
 from markov_theory.instance import plant
@@ -50,18 +48,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200, help="samples of each size (default: 200)")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    table = Table(*COLUMNS)
     select_sparsity(np.eye(3), [2, 1, 1])  # compile
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for family, T, J, ratio in DICTIONARIES:
-            for s in SPARSITIES:
-                for N in SAMPLES:
-                    row = measure(family, T, J, ratio, s, N, options.trials)
-                    writer.writerow(row)
-                    table.add_row(*row)
-    Console(width=140).print(table)
+    cases = ((*dictionary, s, N) for dictionary in DICTIONARIES for s in SPARSITIES for N in SAMPLES)
+    write_table(COLUMNS, (measure(*case, options.trials) for case in cases), options.output)
 
 
 if __name__ == "__main__":

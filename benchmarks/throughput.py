@@ -14,7 +14,6 @@ are not split into stages. Written to benchmarks/throughput.csv.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import multiprocessing
 import os
@@ -26,8 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from write_table import write_table
 
 from markov_theory._processes import worker_processes
 from markov_theory.estimators import RowEstimator
@@ -126,15 +124,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
     one = set_up({"s": options.s, "truths": options.truths})
-    table = Table(*COLUMNS, title=f"--s {options.s} --truths {options.truths}, {os.cpu_count()} cores")
-    with options.output.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for cells in rows(one, options.processes, options.engine and options.engine.removeprefix("dask:")):
-            writer.writerow(cells)
-            file.flush()
-            table.add_row(*cells)
-    Console(width=160).print(table)
+    title = f"--s {options.s} --truths {options.truths}, {os.cpu_count()} cores"
+    measured = rows(one, options.processes, options.engine and options.engine.removeprefix("dask:"))
+    write_table(COLUMNS, measured, options.output, title)
 
 
 if __name__ == "__main__":

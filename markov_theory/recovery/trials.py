@@ -23,9 +23,9 @@ from markov_theory.solvers.best_subset import best_subset
 from markov_theory.solvers.pursuit import kl_pursuit
 from markov_theory.solvers.result import FEASIBLE, INACCURATE, NO_DATA
 from markov_theory.solvers.simplex_mle import simplex_mle
+from markov_theory.verify.tables import Mask
 
 TOLERANCE = 1e-9  # nats a sample
-Mask = np.typing.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
