@@ -12,7 +12,6 @@ import numpy as np
 from markov_theory._checks import Array, IntArray
 from markov_theory._compile import COMPILED, compiled
 from markov_theory.solvers._blas import Matrix, gram, single_gram
-from markov_theory.solvers._triangular import subtract_multiple
 
 DENSE = 0.8  # from this share on all columns are taken
 OUT_OF_REACH = 100.0
@@ -25,9 +24,9 @@ if COMPILED:
         """The given rows on the given columns."""
         A = np.empty((rows.size, columns.size))
         for i in range(rows.size):
-            row = P[rows[i]]
+            v = rows[i]
             for k in range(columns.size):
-                A[i, k] = row[columns[k]]
+                A[i, k] = P[v, columns[k]]
         return A
 
     @compiled
@@ -35,8 +34,10 @@ if COMPILED:
         """Law = Σ_i y_i P[rows_i]."""
         law[:] = 0.0
         for i in range(rows.size):
-            if y[i] > 0.0:
-                subtract_multiple(law, -y[i], P[rows[i]])
+            v, share = rows[i], y[i]
+            if share > 0.0:
+                for j in range(law.size):
+                    law[j] += share * P[v, j]
 
     @compiled
     def price(P: Array, rows: IntArray, ratio: Array, score: Array) -> None:
@@ -61,16 +62,16 @@ if COMPILED:
         """A = the given rows, columns times `weight`; those of weight zero are left out if A has no room for them."""
         if A.shape[1] == weight.size:
             for i in range(rows.size):
-                row = P[rows[i]]
+                v = rows[i]
                 for j in range(weight.size):
-                    A[i, j] = row[j] * weight[j]
+                    A[i, j] = P[v, j] * weight[j]
         else:
             columns = np.flatnonzero(weight > 0.0)
             factor = weight[columns]
             for i in range(rows.size):
-                row = P[rows[i]]
+                v = rows[i]
                 for k in range(columns.size):
-                    A[i, k] = row[columns[k]] * factor[k]
+                    A[i, k] = P[v, columns[k]] * factor[k]
 
 else:
 
