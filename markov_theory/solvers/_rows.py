@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from markov_theory._checks import Array, IntArray
-from markov_theory._compile import COMPILED, compiled
+from markov_theory._compile import COMPILED, compiled, reordered
 from markov_theory.solvers._blas import Matrix, gram, single_gram
 
 DENSE = 0.8  # from this share on all columns are taken
@@ -39,11 +39,26 @@ if COMPILED:
                 for j in range(law.size):
                     law[j] += share * P[v, j]
 
-    @compiled
+    @reordered
     def price(P: Array, rows: IntArray, ratio: Array, score: Array) -> None:
         """Score_i = Σ_j ratio_j P[rows_i, j]."""
         for i in range(rows.size):
-            score[i] = np.dot(P[rows[i]], ratio)
+            v, total = rows[i], 0.0
+            for j in range(ratio.size):
+                total += P[v, j] * ratio[j]
+            score[i] = total
+
+    @reordered
+    def gram_of_few(A: Array) -> Array:
+        """A Aᵀ, for so few rows that calling BLAS takes longer."""
+        H = np.empty((A.shape[0], A.shape[0]))
+        for i in range(A.shape[0]):
+            for k in range(i + 1):
+                total = 0.0
+                for j in range(A.shape[1]):
+                    total += A[i, j] * A[k, j]
+                H[i, k] = H[k, i] = total
+        return H
 
     @compiled
     def divide(f: Array, q: Array, ratio: Array) -> None:
@@ -86,6 +101,10 @@ else:
     def price(P: Array, rows: IntArray, ratio: Array, score: Array) -> None:
         """Score_i = Σ_j ratio_j P[rows_i, j]."""
         score[:] = P[rows] @ ratio
+
+    def gram_of_few(A: Array) -> Array:
+        """A Aᵀ."""
+        return A @ A.T
 
     def divide(f: Array, q: Array, ratio: Array) -> None:
         """Ratio = f/q."""
@@ -143,7 +162,7 @@ def curvature(P: Array, rows: IntArray, weight: Array, single: bool) -> Array:
         return single_gram(low)
     A = np.empty(shape)
     _scale(P, rows, weight, A)
-    return gram(A) if rows.size > FEW else np.dot(A, A.T)
+    return gram(A) if rows.size > FEW else gram_of_few(A)
 
 
 @compiled
