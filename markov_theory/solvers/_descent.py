@@ -25,7 +25,7 @@ __all__ = ["Model", "descend", "hessian", "modelled", "newton", "revised", "take
 MAX_NEWTON = 200
 PRODUCT = 8.0  # a matrix product is this many times faster than as many matrix-vector products
 CHEAP = 0.5  # a Hessian that costs less than this many steps is always made anew
-NEAR = 0.1  # gaps at which the law of `worn` is not asked to hold
+NEAR = 0.1  # larger gaps are far from the optimum: the law of `worn` is not asked to hold
 FULL = 0.75  # a working set with a smaller share of positive weights is revised before its Hessian is made anew
 ROUGH = 1e-5  # pivots, relative to the diagonal, down to which single precision will do
 TINY = 1e-300
@@ -157,9 +157,10 @@ def worn(gap: float, before: float, aim: float, cost: float) -> bool:
     if gap >= before or cost < CHEAP:
         return True
     near = min(gap, NEAR)
+    goal = min(aim, near)
     kept = math.log(aim / gap) / math.log(max(gap / before, TINY))
-    once = cost + 2.0 * math.log(aim / near) / math.log(near)
-    always = (1.0 + cost) * math.log2(math.log(aim) / math.log(near))
+    once = cost + 2.0 * math.log(goal / near) / math.log(near)
+    always = (1.0 + cost) * math.log2(math.log(goal) / math.log(near))
     return kept > min(once, always)
 
 
@@ -217,11 +218,11 @@ def descend(
             model.H[:] = curvature(P, model.rows, model.weight, single)
             fresh, n = True, 0 * n
         before = gap
-        n = _minimum(model, n, single, z, score, b, y)
+        n = _minimum(model, n, single, z, score, b, y, gap > NEAR)
         if n < 0:
             single = False
             model.H[:] = curvature(P, model.rows, model.weight, single)
-            n = _minimum(model, 0 * n, single, z, score, b, y)
+            n = _minimum(model, 0 * n, single, z, score, b, y, gap > NEAR)
         if not _move(P, f, q, model.rows, z, score, y, law):
             if not fresh:
                 before = 0.0  # try again with the Hessian of this point
@@ -241,13 +242,17 @@ def _renewal(w: int, n_outcomes: int) -> float:
 
 
 @compiled
-def _minimum(model: Model, n: int, single: bool, z: Array, score: Array, b: Array, y: Array) -> int:
-    """Set y to the minimum of the quadratic model at z; return the size of the factor, -1 if H is too rough for it."""
+def _minimum(model: Model, n: int, single: bool, z: Array, score: Array, b: Array, y: Array, far: bool) -> int:
+    """Set y to the minimum of the quadratic model at z; return the size of the factor, -1 if H is too rough for it.
+
+    The rows first taken for positive are those with weight or a score above 1; far from the optimum, with both.
+    """
     inside = np.empty(z.size, dtype=np.bool_)
     np.dot(model.H, z, b)
     for i in range(z.size):
         b[i] += score[i] - 1.0
-        inside[i] = z[i] > 0.0 or score[i] > 1.0
+        has_weight, violates = z[i] > 0.0, score[i] > 1.0
+        inside[i] = has_weight and violates if far else has_weight or violates
         y[i] = z[i]
     return nonnegative_quadratic(model.H, b, inside, y, model.U, model.order, n, ROUGH if single else DEPENDENT)
 

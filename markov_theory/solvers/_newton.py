@@ -40,10 +40,9 @@ FAR_BELOW = 0.01
 @compiled
 def _mean_row(P: Array) -> Array:
     """The mean row, roughly: of evenly spaced rows where there are many."""
-    mean = np.zeros(P.shape[1])
-    stride = max(1, P.shape[0] // MEAN_ROWS)
-    for v in range(0, P.shape[0], stride):
-        subtract_multiple(mean, -float(stride) / P.shape[0], P[v])
+    rows = np.arange(0, P.shape[0], max(1, P.shape[0] // MEAN_ROWS))
+    mean = np.empty(P.shape[1])
+    mix(P, rows, np.full(rows.size, 1.0 / rows.size), mean)
     return mean
 
 

@@ -152,9 +152,9 @@ def _factorise(H: Array, U: Array, order: IntArray, inside: np.ndarray, least: f
             order[n] = i
             n += 1
     for k in range(n):
-        row = H[order[k]]
+        i = order[k]
         for j in range(k, n):
-            U[k, j] = row[order[j]]
+            U[k, j] = H[i, order[j]]
         U[k, k] *= 1.0 + RIDGE
     if not cholesky(U, n):
         return 0

@@ -10,9 +10,8 @@ import math
 import numpy as np
 
 from markov_theory._checks import Array, IntArray
-from markov_theory._compile import COMPILED, compiled
+from markov_theory._compile import COMPILED, compiled, reordered
 from markov_theory.solvers._blas import Matrix, gram, single_gram
-from markov_theory.solvers._triangular import subtract_multiple
 
 DENSE = 0.8  # from this share on all columns are taken
 OUT_OF_REACH = 100.0
@@ -25,9 +24,9 @@ if COMPILED:
         """The given rows on the given columns."""
         A = np.empty((rows.size, columns.size))
         for i in range(rows.size):
-            row = P[rows[i]]
+            v = rows[i]
             for k in range(columns.size):
-                A[i, k] = row[columns[k]]
+                A[i, k] = P[v, columns[k]]
         return A
 
     @compiled
@@ -35,14 +34,31 @@ if COMPILED:
         """Law = Σ_i y_i P[rows_i]."""
         law[:] = 0.0
         for i in range(rows.size):
-            if y[i] > 0.0:
-                subtract_multiple(law, -y[i], P[rows[i]])
+            v, share = rows[i], y[i]
+            if share > 0.0:
+                for j in range(law.size):
+                    law[j] += share * P[v, j]
 
-    @compiled
+    @reordered
     def price(P: Array, rows: IntArray, ratio: Array, score: Array) -> None:
         """Score_i = Σ_j ratio_j P[rows_i, j]."""
         for i in range(rows.size):
-            score[i] = np.dot(P[rows[i]], ratio)
+            v, total = rows[i], 0.0
+            for j in range(ratio.size):
+                total += P[v, j] * ratio[j]
+            score[i] = total
+
+    @reordered
+    def gram_of_few(A: Array) -> Array:
+        """A Aᵀ, for so few rows that calling BLAS takes longer."""
+        H = np.empty((A.shape[0], A.shape[0]))
+        for i in range(A.shape[0]):
+            for k in range(i + 1):
+                total = 0.0
+                for j in range(A.shape[1]):
+                    total += A[i, j] * A[k, j]
+                H[i, k] = H[k, i] = total
+        return H
 
     @compiled
     def divide(f: Array, q: Array, ratio: Array) -> None:
@@ -61,16 +77,16 @@ if COMPILED:
         """A = the given rows, columns times `weight`; those of weight zero are left out if A has no room for them."""
         if A.shape[1] == weight.size:
             for i in range(rows.size):
-                row = P[rows[i]]
+                v = rows[i]
                 for j in range(weight.size):
-                    A[i, j] = row[j] * weight[j]
+                    A[i, j] = P[v, j] * weight[j]
         else:
             columns = np.flatnonzero(weight > 0.0)
             factor = weight[columns]
             for i in range(rows.size):
-                row = P[rows[i]]
+                v = rows[i]
                 for k in range(columns.size):
-                    A[i, k] = row[columns[k]] * factor[k]
+                    A[i, k] = P[v, columns[k]] * factor[k]
 
 else:
 
@@ -85,6 +101,10 @@ else:
     def price(P: Array, rows: IntArray, ratio: Array, score: Array) -> None:
         """Score_i = Σ_j ratio_j P[rows_i, j]."""
         score[:] = P[rows] @ ratio
+
+    def gram_of_few(A: Array) -> Array:
+        """A Aᵀ."""
+        return A @ A.T
 
     def divide(f: Array, q: Array, ratio: Array) -> None:
         """Ratio = f/q."""
@@ -142,7 +162,7 @@ def curvature(P: Array, rows: IntArray, weight: Array, single: bool) -> Array:
         return single_gram(low)
     A = np.empty(shape)
     _scale(P, rows, weight, A)
-    return gram(A) if rows.size > FEW else np.dot(A, A.T)
+    return gram(A) if rows.size > FEW else gram_of_few(A)
 
 
 @compiled

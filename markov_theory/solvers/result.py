@@ -52,10 +52,10 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     ValueError
         If an outcome was observed to which no row gives positive probability: every likelihood is zero then.
     """
-    if COMPILED and _plain(transitions, counts):
-        n = np.ascontiguousarray(counts, dtype=np.float64).reshape(-1, transitions.shape[1])
+    if COMPILED and plain(transitions, counts):
+        n = table(counts, transitions.shape[1])
         F, has_data = np.empty(n.shape), np.empty(n.shape[0], dtype=np.bool_)
-        if _in_order(transitions, n, F, has_data):
+        if in_order(transitions, n, F, has_data):
             return transitions, F, has_data
     P = transitions if _stochastic(transitions) else as_transitions(transitions)
     n = np.atleast_2d(as_counts(counts, P.shape[1]))
@@ -69,7 +69,12 @@ def frequencies(transitions: ArrayLike, counts: ArrayLike) -> tuple[Array, Array
     return P, n / np.maximum(totals, 1)[:, None], totals > 0
 
 
-def _plain(transitions: ArrayLike, counts: ArrayLike) -> TypeGuard[Array]:
+def table(counts: ArrayLike, n_outcomes: int) -> Array:
+    """The counts of one or several problems as doubles, shape (R, J)."""
+    return np.ascontiguousarray(counts, dtype=np.float64).reshape(-1, n_outcomes)
+
+
+def plain(transitions: ArrayLike, counts: ArrayLike) -> TypeGuard[Array]:
     """Whether both are arrays of numbers whose types and shapes fit."""
     return (
         _contiguous(transitions)
@@ -111,7 +116,7 @@ def _checked(P: Array, observed: NDArray[np.bool_]) -> bool:
 
 
 @compiled
-def _in_order(P: Array, n: Array, F: Array, has_data: NDArray[np.bool_]) -> bool:
+def in_order(P: Array, n: Array, F: Array, has_data: NDArray[np.bool_]) -> bool:
     """Fill in the frequencies; whether all is as `frequencies` wants it (if not, what is wrong is found by others)."""
     observed = np.zeros(P.shape[1], dtype=np.bool_)
     for i in range(n.shape[0]):
@@ -139,7 +144,7 @@ def _stochastic(values: ArrayLike) -> TypeGuard[Array]:
 
 def certified(alpha: Array, gap: Array, has_data: NDArray[np.bool_], tolerance: float, aim: str) -> MixtureFit:
     """Assemble a fit: problems without data get uniform weights; those above tolerance get status `aim`."""
-    if has_data.all() and gap.max() <= tolerance:
+    if has_data.all() and gap.max(initial=0.0) <= tolerance:
         return MixtureFit(alpha, np.maximum(gap, 0.0), ONE_OPTIMAL.repeat(gap.size))
     alpha[~has_data] = 1 / alpha.shape[1]
     gap = np.where(has_data, np.maximum(gap, 0.0), 0.0)

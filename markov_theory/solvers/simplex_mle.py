@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from markov_theory._checks import positive
+from markov_theory._checks import Array, positive
+from markov_theory._compile import COMPILED, compiled
 from markov_theory.solvers._newton import solve_batch
-from markov_theory.solvers.result import INACCURATE, MixtureFit, certified, frequencies
+from markov_theory.solvers.result import (
+    INACCURATE,
+    ONE_OPTIMAL,
+    MixtureFit,
+    certified,
+    frequencies,
+    in_order,
+    plain,
+    table,
+)
 
 FIRST_ROWS = 16
 
@@ -45,6 +57,12 @@ def simplex_mle(transitions: ArrayLike, counts: ArrayLike, tolerance: float = 1e
     >>> fit.alpha.round(6).tolist(), fit.status.tolist()
     ([[0.8, 0.2]], ['optimal'])
     """
+    if COMPILED and type(tolerance) is float and 0.0 < tolerance < math.inf and plain(transitions, counts):
+        alpha, gap, worst = _solve(transitions, table(counts, transitions.shape[1]), tolerance, FIRST_ROWS)
+        if worst <= tolerance:
+            return MixtureFit(alpha, gap, ONE_OPTIMAL.repeat(gap.size))
+        if worst < math.inf:
+            return certified(alpha, gap, np.ones(gap.size, dtype=np.bool_), tolerance, INACCURATE)
     tolerance = positive(tolerance, "tolerance")
     P, F, has_data = frequencies(transitions, counts)
     first_rows = min(FIRST_ROWS, P.shape[0])
@@ -55,3 +73,14 @@ def simplex_mle(transitions: ArrayLike, counts: ArrayLike, tolerance: float = 1e
         if has_data.any():
             alpha[has_data], gap[has_data], _ = solve_batch(P, F[has_data], tolerance, first_rows)
     return certified(alpha, gap, has_data, tolerance, INACCURATE)
+
+
+@compiled
+def _solve(P: Array, n: Array, tolerance: float, first_rows: int) -> tuple[Array, Array, float]:
+    """Weights and gaps from plain counts, and the worst gap: infinity if anything is not as it should be."""
+    F, has_data = np.empty(n.shape), np.empty(n.shape[0], dtype=np.bool_)
+    if n.size == 0 or not in_order(P, n, F, has_data) or not has_data.all():
+        return F, np.empty(0), math.inf
+    alpha, gap, _ = solve_batch(P, F, tolerance, min(first_rows, P.shape[0]))
+    gap = np.maximum(gap, 0.0)
+    return alpha, gap, gap.max()

@@ -1,7 +1,5 @@
 """Constrained KL: certificates, a second opinion, degenerate dictionaries, hostile data."""
 
-import subprocess
-import sys
 import warnings
 
 import cvxpy
@@ -12,9 +10,11 @@ from hypothesis import strategies as st
 
 from markov_theory.randomness import named_generator
 from markov_theory.solvers._newton import solve_batch
+from markov_theory.solvers.result import MixtureFit
 from markov_theory.solvers.simplex_mle import simplex_mle
 from tests.certificates import assert_maximum, assert_weights, jensen_gap, mean_log_likelihood
 from tests.solvers.adversarial import adversarial_problem
+from tests.solvers.without_numba import uncompiled
 from tests.strategies import dictionaries
 
 
@@ -129,14 +129,14 @@ def test_tolerance_must_be_positive(tolerance):
         simplex_mle([[1.0]], [1], tolerance=tolerance)
 
 
-def missed_and_unsaid(seeds):
+def missed_and_unsaid(seeds, solve=simplex_mle):
     """Of the adversarial problems of these seeds: how many, how many above 1e-9, how many of those say otherwise."""
     total, missed, unsaid = 0, 0, 0
     for seed in seeds:
         rows, counts = adversarial_problem(named_generator(seed, "adversarial"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            fit = simplex_mle(rows, counts)
+            fit = solve(rows, counts)
         data = counts.sum(axis=1) > 0
         assert_weights(fit.alpha)
         assert (fit.status[~data] == "no data").all()
@@ -188,31 +188,87 @@ def test_the_answer_is_the_same_bit_for_bit_when_asked_again():
     assert (simplex_mle(rows, counts).alpha == simplex_mle(rows, counts).alpha).all()
 
 
-WITHOUT_NUMBA = """
-import sys
-sys.modules["numba"] = None
-import numpy as np
-from markov_theory._compile import COMPILED
-from markov_theory.randomness import named_generator
-from markov_theory.solvers._newton import solve_batch
-from tests.solvers.adversarial import adversarial_problem
-assert not COMPILED
-laws = []
-for seed in range(40):
-    rows, counts = adversarial_problem(named_generator(seed, "without numba"))
-    counts = counts[counts.sum(axis=1) > 0]
-    frequency = counts / counts.sum(axis=1, keepdims=True)
-    laws.append((solve_batch(rows, frequency, 1e-9, min(16, len(rows)))[0] @ rows).ravel())
-np.save(sys.argv[1], np.concatenate(laws))
-"""
-
-
-def test_numpy_alone_gives_the_same_answers(tmp_path):
-    subprocess.run([sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "laws.npy")], check=True)
-    laws = []
+def test_numpy_alone_gives_the_same_answers():
+    (plain,) = uncompiled("markov_theory.solvers._newton")
+    assert isinstance(plain.solve_batch, type(random_problem))
     for seed in range(40):
         rows, counts = adversarial_problem(named_generator(seed, "without numba"))
         counts = counts[counts.sum(axis=1) > 0]
         frequency = counts / counts.sum(axis=1, keepdims=True)
-        laws.append((solve_batch(rows, frequency, 1e-9, min(16, len(rows)))[0] @ rows).ravel())
-    np.testing.assert_allclose(np.concatenate(laws), np.load(tmp_path / "laws.npy"), atol=1e-7)
+        laws = [
+            solve(rows, frequency, 1e-9, min(16, len(rows)))[0] @ rows for solve in (solve_batch, plain.solve_batch)
+        ]
+        np.testing.assert_allclose(*laws, atol=1e-7)
+
+
+def test_adversarial_problems_are_certified_by_numpy_alone():
+    (plain,) = uncompiled("markov_theory.solvers.simplex_mle")
+    total, missed, unsaid = missed_and_unsaid(range(150, 250), plain.simplex_mle)
+    assert total > 200
+    assert (missed, unsaid) == (0, 0)
+
+
+@pytest.mark.long
+def test_ten_thousand_adversarial_problems_are_certified_by_numpy_alone():
+    (plain,) = uncompiled("markov_theory.solvers.simplex_mle")
+    total, missed, unsaid = missed_and_unsaid(range(5000, 8500), plain.simplex_mle)
+    assert total >= 10_000
+    assert unsaid == 0
+    assert missed <= total / 1000
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float32])
+def test_arrays_and_lists_get_the_same_answer(dtype):
+    rows, counts = random_problem(8, 40, 30, 1000, 4)
+    plain = simplex_mle(rows, counts.astype(dtype))
+    for alike in (simplex_mle(rows.tolist(), counts.tolist()), simplex_mle(np.asfortranarray(rows), counts)):
+        np.testing.assert_allclose(plain.alpha @ rows, alike.alpha @ rows, atol=1e-6)
+        assert (plain.status == alike.status).all()
+    np.testing.assert_allclose(
+        simplex_mle(rows, counts[0].astype(dtype)).alpha @ rows, plain.alpha[:1] @ rows, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "counts"),
+    [
+        ([[0.5, 0.5]], [1, -1]),
+        ([[0.5, 0.5]], [0.5, 1]),
+        ([[0.5, 0.5]], [np.nan, 1]),
+        ([[0.5, 0.5]], [np.inf, 1]),
+        ([[0.5, 0.5]], [2.0**53, 2.0**53]),
+        ([[0.5, 0.5]], [1, 1, 1]),
+        ([[0.5, 0.5]], [[[1, 1]]]),
+        ([[0.5, 0.6]], [1, 1]),
+        ([[1.5, -0.5]], [1, 1]),
+        ([[np.nan, 0.5]], [1, 1]),
+        ([[1.0, 0.0]], [1, 1]),
+    ],
+)
+def test_arrays_and_lists_are_refused_in_the_same_words(rows, counts):
+    with pytest.raises(ValueError, match=".") as plain:
+        simplex_mle(np.array(rows), np.array(counts, dtype=float))
+    with pytest.raises(ValueError, match=".") as listed:
+        simplex_mle(rows, counts)
+    assert str(plain.value) == str(listed.value)
+
+
+def test_rows_that_sum_to_one_roughly_are_normalised():
+    rows, counts = random_problem(9, 20, 30, 1000, 4)
+    rough = rows.astype(np.float32).astype(np.float64)
+    assert_maximum(rough / rough.sum(axis=1, keepdims=True), counts, simplex_mle(rough, counts))
+
+
+def test_a_batch_with_and_without_data():
+    rows, counts = random_problem(10, 20, 30, 1000, 4)
+    counts[1] = 0
+    fit = simplex_mle(rows, counts)
+    assert fit.status.tolist() == ["optimal", "no data", "optimal", "optimal", "optimal"]
+    assert_maximum(
+        rows, np.delete(counts, 1, axis=0), MixtureFit(*(np.delete(x, 1, axis=0) for x in vars(fit).values()))
+    )
+
+
+def test_no_problem_has_no_answer():
+    fit = simplex_mle(np.eye(3), np.empty((0, 3)))
+    assert (fit.alpha.shape, fit.gap.shape, fit.status.shape) == ((0, 3), (0,), (0,))
